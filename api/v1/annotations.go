@@ -1,0 +1,85 @@
+package v1
+
+// Annotations that users set on a workload (or on its pod template, where noted).
+const (
+	// AnnotationMode chooses what Tidemark does for a workload: "observe", "roll" or "pin". Read from the workload, else
+	// from its pod template, else from the label of the same name on the namespace (see [LabelMode]), else the
+	// controller's --default-mode.
+	AnnotationMode = Domain + "/mode"
+	// AnnotationPaused stops every write of Tidemark to the object that carries it: a workload, a namespace (all its
+	// workloads), or Tidemark's own namespace (everything). The value is "true"; who, when and why are in
+	// [AnnotationPausedBy].
+	AnnotationPaused = Domain + "/paused"
+	// AnnotationPausedBy says who paused, when and why, for people; its content is never interpreted.
+	AnnotationPausedBy = Domain + "/paused-by"
+	// AnnotationExtraConfigMaps lists ConfigMaps that the program reads through the API: comma separated "name" or
+	// "namespace/name".
+	AnnotationExtraConfigMaps = Domain + "/extra-configmaps"
+	// AnnotationExtraSecrets is [AnnotationExtraConfigMaps] for Secrets.
+	AnnotationExtraSecrets = Domain + "/extra-secrets"
+	// AnnotationWholeObject, when "true", makes every key of each referenced object count, not only the consumed ones.
+	AnnotationWholeObject = Domain + "/whole-object"
+	// AnnotationReloads, when "true", says that the program re-reads mounted files by itself, so that a file's present
+	// content is what it runs with.
+	AnnotationReloads = Domain + "/reloads"
+	// AnnotationRolloutBudget overrides how long a rollout of this workload should take, as a Go duration.
+	AnnotationRolloutBudget = Domain + "/rollout-budget"
+)
+
+// Annotations that users set on a config object (a ConfigMap or a Secret).
+const (
+	// AnnotationIgnore, when "true", makes Tidemark act as if nothing referenced the object.
+	AnnotationIgnore = Domain + "/ignore"
+	// AnnotationTreatAs is "versioned", "restart" or "live".
+	AnnotationTreatAs = Domain + "/treat-as"
+)
+
+// Annotations and labels that Tidemark writes on a workload.
+const (
+	// AnnotationConfigHash is the stamp on the pod template: a versioned digest of what the template consumes.
+	AnnotationConfigHash = Domain + "/config-hash"
+	// AnnotationPins is the part of the stamp on the pod template that names the snapshots of mode pin.
+	AnnotationPins = Domain + "/pins"
+	// AnnotationRecord holds, on the workload's own metadata, what Tidemark left there and on which contents it decided.
+	AnnotationRecord = Domain + "/record"
+	// LabelRecordSum is the checksum of [AnnotationRecord]. It is a label because a rollback of a Deployment puts all
+	// annotations back and leaves the labels.
+	LabelRecordSum = Domain + "/record-sum"
+	// LabelMode is the namespace label that chooses the mode of all its workloads.
+	LabelMode = AnnotationMode
+	// LabelPaused is "true" on a paused workload beside [AnnotationPaused], because a rollback of a Deployment would take
+	// the annotation away.
+	LabelPaused = AnnotationPaused
+	// LabelHistory marks the ConfigMaps, in Tidemark's own namespace, that hold the history of another namespace; the
+	// value is that namespace.
+	LabelHistory = Domain + "/history-of"
+)
+
+// Names in Tidemark's own namespace.
+const (
+	// LeaseLeader is the leader election Lease of the controller.
+	LeaseLeader = "tidemark-controller"
+	// SecretDigestKey holds the key with which digests of Secrets are made, under the entry [DigestKeyEntry].
+	SecretDigestKey = "tidemark-digest-key"
+	// DigestKeyEntry is the data entry of [SecretDigestKey]: 32 random bytes.
+	DigestKeyEntry = "key"
+	// HistoryPrefix begins the name of the ConfigMap that holds the history of one namespace.
+	HistoryPrefix = "tidemark-history-"
+)
+
+// Values of [AnnotationMode].
+const (
+	ModeObserve = "observe"
+	ModeRoll    = "roll"
+	ModePin     = "pin"
+)
+
+// Values of [AnnotationTreatAs].
+const (
+	TreatAsVersioned = "versioned"
+	TreatAsRestart   = "restart"
+	TreatAsLive      = "live"
+)
+
+// True is the value that switches a boolean annotation on.
+const True = "true"
