@@ -1,0 +1,85 @@
+# Tidemark. `make` alone lists the targets; `make demo` and `make test` are the two to know.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS   += --no-print-directory
+.DEFAULT_GOAL := help
+
+BIN  := $(CURDIR)/bin
+# The tools have a module file of their own, so that they pull nothing into the product's.
+TOOL := go tool -modfile=$(CURDIR)/go.tools.mod
+
+# A tag v1.2.3, else the commit, else (outside of a clone) "dev".
+VERSION ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo dev)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+# The race detector needs a C compiler. Without one the tests still run, and say what they lack.
+RACE := $(shell command -v "$$(go env CC | cut -d' ' -f1)" >/dev/null 2>&1 && echo -race)
+
+# Passed on to `go test`, for example: make test TESTFLAGS='-run Rollback -v'
+TESTFLAGS ?=
+TIMEOUT   ?= 20m
+# Tests that take part in the soak have this in their name: short in `make test`, long in `make soak`.
+SOAK ?= Soak
+# ONCE=1 plays the demo without waiting for the Enter key, and judges it.
+ONCE ?=
+
+##@ Use
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build lab ## Watch the incidents happen on a real Kubernetes, then not happen (ONCE=1: without stopping)
+	@go build -buildvcs=false -o $(BIN)/demo ./test/demo
+	@ONCE=$(ONCE) $(BIN)/demo
+
+.PHONY: build
+build: ## Build bin/tidemark, bin/kubectl-tidemark and bin/tidemark-controller
+	@mkdir -p $(BIN)
+	go build -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
+	@ln -sf tidemark $(BIN)/kubectl-tidemark
+
+.PHONY: lab
+lab: ## Build bin/lab, the Kubernetes cluster in one process (6 to 8 minutes the first time)
+	@hack/build-lab.sh -buildvcs=false
+
+##@ Prove
+
+# Without vet, which `make lint` runs: for lab/cluster it reads all of Kubernetes' source, and once is enough.
+.PHONY: test
+test: lab build ## Run every test of every module, with the race detector
+	@$(if $(RACE),,echo 'make test: no C compiler, so the race detector is off' >&2)
+	go test $(RACE) -vet=off -timeout $(TIMEOUT) $(TESTFLAGS) ./...
+	cd lab/cluster && go test -vet=off -timeout $(TIMEOUT) $(TESTFLAGS) ./...
+
+.PHONY: soak
+soak: lab build ## Run the long versions of the tests that have one (about an hour)
+	TIDEMARK_SOAK=1 go test $(RACE) -timeout 0 -count=1 -v -run '$(SOAK)' $(TESTFLAGS) ./...
+
+.PHONY: bench
+bench: lab build ## Measure against a bare client-go loop; writes docs/benchmarks.md
+	go run ./test/bench
+
+.PHONY: lint
+lint: ## Check format, style and the arrows between packages
+	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...) lab/cluster); \
+	  if [ -n "$$unformatted" ]; then echo "gofmt differs:"; echo "$$unformatted"; exit 1; fi
+	$(TOOL) golangci-lint run ./...
+	cd lab/cluster && go vet ./...
+
+##@ Keep current
+
+.PHONY: generate
+generate: ## Write what is generated: the RBAC role, the commands in docs/commands.md
+	hack/generate.sh .
+
+.PHONY: verify
+verify: ## Prove that what is generated is current, and that the module files are tidy
+	hack/verify.sh
+
+.PHONY: clean
+clean: ## Remove bin/
+	rm -rf $(BIN)
