@@ -1,0 +1,174 @@
+package fleet
+
+import (
+	"strings"
+	"time"
+
+	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/stamp"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// Judge says how far the pods of a workload are from the configuration that is applied, since when and why. The first of
+// these that holds is the verdict:
+//
+//  1. Waiting: something that pods require is not applied, so none can start.
+//  2. InStep: nothing is read that could differ, or no pod runs that could.
+//  3. Held: pods are behind and Tidemark is paused, or a rollout is held.
+//  4. RolledBack: someone went back on purpose, and no pod differs from another.
+//  5. Rolling: pods are behind, or have just started, and a rollout goes on within its budget.
+//  6. Split: pods are known to run different versions, whatever else is unknown.
+//  7. Dormant: all pods are known to run one version that is not the applied one.
+//  8. Unknown: something is not known that could make a difference.
+//  9. InStep: every pod is known to run what is applied.
+func Judge(f Fleet) Result {
+	f.Settings = f.Settings.withDefaults()
+	s := look(&f)
+	r := s.verdict()
+	r.Since = r.Since.UTC().Truncate(time.Second)
+	r.HeldBack, r.Behind, r.Versions = s.heldBack(), s.count(behind), s.versions()
+	for _, p := range s.pods {
+		r.Pods = append(r.Pods, p.result)
+	}
+	r.Reason = strings.Join(append([]string{r.Reason}, s.remarks(r.Verdict)...), "; ")
+	return r
+}
+
+// verdict tries the verdicts in the order of [Judge].
+func (s survey) verdict() Result {
+	for _, try := range []func() (Result, bool){
+		s.waiting, s.nothing, s.held, s.rolledBack, s.rolling, s.split, s.dormant, s.unknown,
+	} {
+		if r, ok := try(); ok {
+			return r
+		}
+	}
+	return s.inStep()
+}
+
+func (s survey) waiting() (Result, bool) {
+	var missing []stamp.Missing
+	var since time.Time
+	for _, o := range s.Objects {
+		if o.Live || o.Applied == nil {
+			continue
+		}
+		if m := missingOf(o.Use, *o.Applied); len(m) > 0 {
+			missing = append(missing, m...)
+			since = later(since, trailing(o.Log, func(c digest.Content) bool { return len(missingOf(o.Use, c)) > 0 }))
+		}
+	}
+	if len(missing) == 0 {
+		return Result{}, false
+	}
+	return Result{Verdict: Waiting, Since: since, Reason: "missing: " + describeMissing(missing, s.Namespace)}, true
+}
+
+func (s survey) nothing() (Result, bool) {
+	reads, live := false, false
+	for _, o := range s.Objects {
+		reads, live = reads || !o.Live, live || o.Live
+	}
+	for range s.all {
+		reads = true
+		break
+	}
+	switch {
+	case !reads && live:
+		return Result{Verdict: InStep, Reason: "reads only configuration that it reloads by itself"}, true
+	case !reads:
+		return Result{Verdict: InStep, Reason: "reads no configuration"}, true
+	case len(s.pods) == 0:
+		return Result{Verdict: InStep, Reason: "no pods run"}, true
+	}
+	return Result{}, false
+}
+
+func (s survey) held() (Result, bool) {
+	if s.Mode != stamp.Roll {
+		return Result{}, false
+	}
+	if s.Record != nil && s.Record.Hold != nil {
+		h := s.Record.Hold
+		return Result{Verdict: Held, Since: h.Since, Reason: sentence("a rollout is held: "+string(h.Reason), s.facts())}, true
+	}
+	if s.Paused && s.count(behind) > 0 {
+		return Result{Verdict: Held, Since: s.changedAt(), Reason: s.facts()}, true
+	}
+	return Result{}, false
+}
+
+func (s survey) rolledBack() (Result, bool) {
+	if s.Record == nil || s.Record.Stamp != s.Stamp || s.running() == 0 || s.differ() || s.count(unsure, recently) > 0 {
+		return Result{}, false
+	}
+	last := s.Record.Last
+	went := last != nil && last.Reason == stamp.RolledBack
+	if !went && len(s.heldBack()) == 0 {
+		return Result{}, false
+	}
+	r := Result{Verdict: RolledBack, Reason: sentence("the workload went back to an older revision", s.facts())}
+	if last != nil {
+		r.Since = last.Time
+	}
+	return r, true
+}
+
+func (s survey) rolling() (Result, bool) {
+	begun := s.rolloutBegun()
+	if begun.IsZero() || s.Now.Sub(begun) > max(s.Budget, minBudget) || !s.goesOn() {
+		return Result{}, false
+	}
+	return Result{Verdict: Rolling, Since: begun, Reason: s.facts()}, true
+}
+
+func (s survey) split() (Result, bool) {
+	if !s.differ() && !s.stalled() {
+		return Result{}, false
+	}
+	return Result{Verdict: Split, Since: s.formed(), Reason: s.facts()}, true
+}
+
+func (s survey) dormant() (Result, bool) {
+	if n := s.count(behind); n == 0 || n != s.running() || s.partly() {
+		return Result{}, false
+	}
+	return Result{Verdict: Dormant, Since: s.changedAt(), Reason: s.facts()}, true
+}
+
+func (s survey) unknown() (Result, bool) {
+	if s.running() > 0 && s.count(unsure, recently) == 0 && s.count(behind) == 0 {
+		return Result{}, false
+	}
+	r := Result{Verdict: Unknown, Reason: sentence(s.known(), s.whyUnknown())}
+	if hint := s.hint(); hint != "" {
+		r.Possibly, r.Reason = Dormant, sentence(s.known(), hint)
+	}
+	return r, true
+}
+
+func (s survey) inStep() Result {
+	var since time.Time
+	for p, x := range s.all {
+		if p.standing != current {
+			continue
+		}
+		since = later(since, p.started())
+		since = later(since, trailing(x.object.Log, func(c digest.Content) bool { return c.Consumed(x.use) == x.Applied }))
+	}
+	return Result{Verdict: InStep, Since: since, Reason: s.facts()}
+}
+
+// heldBack lists the objects that a rollback left on an older version on purpose.
+func (s survey) heldBack() []workload.Object {
+	if s.Record == nil {
+		return nil
+	}
+	var out []workload.Object
+	for _, o := range s.Objects {
+		if !o.Live && s.Record.Objects[o.Use.Object.Relative(s.Namespace)].HeldBack {
+			out = append(out, o.Use.Object)
+		}
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+package fleet
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// Change is what the next start of a pod would do to one key.
+type Change string
+
+// The changes.
+const (
+	Added   Change = "added"   // the running pods do not have the key
+	Removed Change = "removed" // only the running pods have the key
+	Changed Change = "changed" // the running pods have another value
+	Unsure  Change = "unknown" // it is not known what the running pods have
+)
+
+// KeyChange is one key that a pod which starts now would read differently from pods that run.
+type KeyChange struct {
+	Object workload.Object
+	// Key is the key; "" for pods of which it is not known what they loaded of the object.
+	Key string
+	// Pods is how many running pods would see the change.
+	Pods   int
+	Change Change
+}
+
+// Next lists what a pod that starts now would read differently from the pods that run, by object and key.
+func Next(f Fleet) []KeyChange {
+	f.Settings = f.Settings.withDefaults()
+	type at struct {
+		object workload.Object
+		key    string
+		change Change
+	}
+	pods := map[at]int{}
+	for _, p := range look(&f).pods {
+		seen := map[at]bool{}
+		for _, x := range p.findings {
+			for key, change := range x.next() {
+				seen[at{x.Object, key, change}] = true
+			}
+		}
+		for k := range seen {
+			pods[k]++
+		}
+	}
+	out := make([]KeyChange, 0, len(pods))
+	for k, n := range pods {
+		out = append(out, KeyChange{Object: k.object, Key: k.key, Pods: n, Change: k.change})
+	}
+	slices.SortFunc(out, func(a, b KeyChange) int {
+		return cmp.Or(a.Object.Compare(b.Object), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Change, b.Change))
+	})
+	return out
+}
+
+// next compares what was loaded with what is applied, key by key.
+func (f finding) next() map[string]Change {
+	switch {
+	case f.Current():
+		return nil
+	case !f.Behind():
+		return map[string]Change{"": Unsure}
+	}
+	out := map[string]Change{}
+	env := func(c digest.Content, key string) (digest.Sum, bool) { s, ok := c.Data[key]; return s, ok }
+	f.compare(out, f.use.Env, env)
+	f.compare(out, f.use.Files, digest.Content.Value)
+	return out
+}
+
+// compare notes the keys that one view of the two contents shows differently.
+func (f finding) compare(out map[string]Change, read workload.Keys, value func(digest.Content, string) (digest.Sum, bool)) {
+	names := map[string]bool{}
+	for _, key := range slices.Concat(f.content.Keys(), f.object.Applied.Keys()) {
+		names[key] = read.Has(key)
+	}
+	maps.DeleteFunc(names, func(_ string, has bool) bool { return !has })
+	for key := range names {
+		was, had := value(f.content, key)
+		is, has := value(*f.object.Applied, key)
+		switch {
+		case !had && has:
+			out[key] = Added
+		case had && !has:
+			out[key] = Removed
+		case had && was != is:
+			out[key] = Changed
+		}
+	}
+}

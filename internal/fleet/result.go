@@ -1,0 +1,104 @@
+package fleet
+
+import (
+	"time"
+
+	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// Verdict is the state of a fleet.
+type Verdict string
+
+// The verdicts. One always comes with since-when and why.
+const (
+	InStep     Verdict = "in-step"     // every pod loaded what is applied
+	Rolling    Verdict = "rolling"     // more than one version, within the rollout budget
+	Split      Verdict = "split"       // more than one version, beyond the rollout budget
+	Dormant    Verdict = "dormant"     // one version, older than the applied one
+	RolledBack Verdict = "rolled-back" // deliberately on an older stamp
+	Waiting    Verdict = "waiting"     // a required object or key is missing
+	Held       Verdict = "held"        // a wanted rollout is held: paused, storm
+	Unknown    Verdict = "unknown"     // the evidence does not decide
+)
+
+// Evidence is how it is known what a container loaded, strongest first.
+type Evidence string
+
+// The kinds of evidence.
+const (
+	Pinned       Evidence = "pinned"
+	Reported     Evidence = "reported"
+	Inferred     Evidence = "inferred"
+	NotKnown     Evidence = "unknown"
+	ByWriteTimes Evidence = "write-times" // nothing installed: managed fields against start times; proves nothing
+)
+
+// Loaded is what one container loaded of one object.
+type Loaded struct {
+	Object workload.Object
+	// Digest is the digest of what the container consumes of the object; "" when unknown.
+	Digest digest.Digest
+	// Applied is the same digest of the applied content; "" when unknown.
+	Applied  digest.Digest
+	Evidence Evidence
+	// Why explains the evidence in one sentence.
+	Why string
+	// Since is the earliest moment at which it can have been read.
+	Since time.Time
+	// Changed is since when the object has not been what was loaded; zero when it is, or when that is not known.
+	Changed time.Time
+	// Live says that the program reloads the object by itself, so that it makes no pod behind.
+	Live bool
+}
+
+// Behind reports whether something else than the applied content is known to have been loaded.
+func (l Loaded) Behind() bool { return digest.Comparable(l.Digest, l.Applied) && l.Digest != l.Applied }
+
+// Current reports whether the applied content is known to have been loaded.
+func (l Loaded) Current() bool { return l.Digest != "" && l.Digest == l.Applied }
+
+// ContainerResult is what one container loaded.
+type ContainerResult struct {
+	Name    string
+	Started time.Time
+	Loaded  []Loaded
+}
+
+// PodResult is what one pod loaded.
+type PodResult struct {
+	Name, Node, Revision string
+	Ready                bool
+	// Version identifies the combination of loaded digests among the fleet's pods; "" when unknown.
+	Version string
+	// Behind says that the pod is known to run another version than the applied one.
+	Behind     bool
+	Containers []ContainerResult
+}
+
+// VersionCount is how many pods run one loaded version.
+type VersionCount struct {
+	// Version as in PodResult; "" for pods whose version is unknown.
+	Version string
+	// Applied says that this version is the applied one.
+	Applied bool
+	Pods    int
+}
+
+// Result is what is known of a fleet.
+type Result struct {
+	Verdict Verdict
+	// Possibly is the verdict that write times hint at where nothing is proved ("" or Dormant).
+	Possibly Verdict
+	// Since is when the verdict began, zero when not known.
+	Since time.Time
+	// Reason says why in one sentence, with names.
+	Reason   string
+	HeldBack []workload.Object
+	// Behind counts the pods known to run another version than the applied one.
+	Behind int
+	// Versions counts the running pods by version, the applied one first.
+	Versions []VersionCount
+	// Pods are the fleet's pods in the order given, without those that have run to their end.
+	Pods []PodResult
+}

@@ -1,0 +1,68 @@
+package fleet
+
+import (
+	"slices"
+	"time"
+)
+
+// rolloutBegun is when the rollout began that the pods may be in: when the stamp was written for the change or, where no
+// stamp was, when the change happened and a second version appeared. Zero when nothing tells.
+func (s survey) rolloutBegun() time.Time {
+	changed := s.changedAt()
+	if at := s.stampWritten(); !at.IsZero() && s.Record.Stamp == s.Stamp && !at.Before(changed.Truncate(time.Second)) {
+		return at
+	}
+	if s.count(behind) == 0 || s.RolloutDone && !s.onTheirWay() {
+		return changed
+	}
+	return later(changed, s.formed())
+}
+
+// goesOn reports whether a rollout is under way that will end what is seen: pods of an older stamp or revision are still to be
+// replaced, old pods are on their way out, or the last new ones have just started.
+func (s survey) goesOn() bool {
+	if s.count(behind) == 0 {
+		if s.count(unsure) > 0 {
+			return false
+		}
+		return s.count(recently) > 0 || s.running() > 0 && s.count(starting) > 0 && !s.RolloutDone
+	}
+	if s.awaitsStamp() || s.onTheirWay() {
+		return true
+	}
+	return !s.RolloutDone && (s.differ() || s.count(starting) > 0)
+}
+
+// awaitsStamp reports whether a stamp was written last that some pod behind does not have yet.
+func (s survey) awaitsStamp() bool {
+	if s.stampWritten().IsZero() || s.Record.Stamp != s.Stamp {
+		return false
+	}
+	return slices.ContainsFunc(s.pods, func(p surveyed) bool { return p.standing == behind && p.Stamp != s.Stamp })
+}
+
+// onTheirWay reports whether every pod that is behind is being deleted.
+func (s survey) onTheirWay() bool {
+	return !slices.ContainsFunc(s.pods, func(p surveyed) bool { return p.standing == behind && !p.Terminating })
+}
+
+// stalled reports whether pods are behind beside pods of another revision that do not come to run: a rollout that got
+// stuck at its first pods.
+func (s survey) stalled() bool {
+	old := map[string]bool{}
+	for _, p := range s.pods {
+		if p.standing == behind {
+			old[p.Revision] = true
+		}
+	}
+	return len(old) > 0 && slices.ContainsFunc(s.pods, func(p surveyed) bool {
+		return p.standing == starting && !p.Terminating && !old[p.Revision]
+	})
+}
+
+// partly reports whether some pod is behind of which not everything is known.
+func (s survey) partly() bool {
+	return slices.ContainsFunc(s.pods, func(p surveyed) bool {
+		return slices.ContainsFunc(p.findings, func(x finding) bool { return x.Digest == "" || x.Applied == "" })
+	})
+}

@@ -1,0 +1,219 @@
+package history
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+var object = workload.Object{Kind: workload.ConfigMap, Namespace: "shop", Name: "pricing"}
+
+// at is a moment, in seconds.
+func at(s float64) time.Time {
+	return time.Date(2026, 6, 1, 10, 0, 0, 0, time.UTC).Add(time.Duration(s * float64(time.Second)))
+}
+
+// holding is a content with one key.
+func holding(value string) digest.Content {
+	return digest.OfConfigMap(object.Namespace, object.Name, map[string]string{"interval": value}, nil)
+}
+
+var absent = digest.AbsentIn(workload.ConfigMap, nil)
+
+// look is an observation of an unbroken watch, with a lag of two seconds.
+func look(s float64, rv string, c digest.Content) Observation {
+	o := Observation{At: at(s), Content: c, Lag: 2 * time.Second, EveryEvent: true}
+	if c.Present {
+		o.UID, o.ResourceVersion = "u1", rv
+	}
+	return o
+}
+
+func with(o Observation, change func(*Observation)) Observation {
+	change(&o)
+	return o
+}
+
+// window is what the tests expect of a version.
+type window struct {
+	NotBefore, Seen float64 // seconds; NotBefore -1 when it is not known
+	RV              string
+	Gap             bool
+}
+
+func windows(l Log) []window {
+	var out []window
+	for _, v := range l.Versions {
+		w := window{NotBefore: -1, Seen: v.Seen.Sub(at(0)).Seconds(), RV: v.ResourceVersion, Gap: v.Gap}
+		if !v.NotBefore.IsZero() {
+			w.NotBefore = v.NotBefore.Sub(at(0)).Seconds()
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+func TestObserve(t *testing.T) {
+	first := look(10, "1", holding("10m"))
+	unwatched := func(s float64) func(*Observation) {
+		return func(o *Observation) { o.Unwatched = at(s) }
+	}
+	for name, tc := range map[string]struct {
+		looks   []Observation
+		changed bool // of the last look
+		want    []window
+	}{
+		"the first look knows nothing of before": {
+			[]Observation{first}, true, []window{{-1, 10, "1", false}},
+		},
+		"other content is a new version whose window is the lag": {
+			[]Observation{first, look(20, "2", holding("2m"))}, true, []window{{-1, 10, "1", false}, {18, 20, "2", false}},
+		},
+		"a metadata edit changes only the resourceVersion": {
+			[]Observation{first, look(20, "2", holding("10m"))}, false, []window{{-1, 10, "2", false}},
+		},
+		"another resourceVersion may hide A→B→A when events were merged": {
+			[]Observation{first, with(look(20, "2", holding("10m")), func(o *Observation) { o.EveryEvent = false })},
+			true, []window{{-1, 10, "1", false}, {10, 20, "2", true}},
+		},
+		"another resourceVersion may hide A→B→A since events were last surely seen": {
+			[]Observation{first, with(look(20, "2", holding("10m")), unwatched(15))}, true,
+			[]window{{-1, 10, "1", false}, {13, 20, "2", true}},
+		},
+		"the same state after a gap continues the log": {
+			[]Observation{first, with(look(90, "1", holding("10m")), unwatched(30))}, false, []window{{-1, 10, "1", false}},
+		},
+		"the same state continues the log although events were merged": {
+			[]Observation{first, with(look(90, "1", holding("10m")), func(o *Observation) { o.EveryEvent = false })},
+			false, []window{{-1, 10, "1", false}},
+		},
+		"the same content in another state after a gap may have been another meanwhile": {
+			[]Observation{first, with(look(90, "3", holding("10m")), unwatched(30))}, true,
+			[]window{{-1, 10, "1", false}, {28, 90, "3", true}},
+		},
+		"other content after a gap may have been any meanwhile": {
+			[]Observation{first, with(look(90, "3", holding("2m")), unwatched(30))}, true,
+			[]window{{-1, 10, "1", false}, {28, 90, "3", true}},
+		},
+		"an absence on both sides of a gap proves nothing": {
+			[]Observation{look(10, "", absent), with(look(90, "", absent), unwatched(30))}, true,
+			[]window{{-1, 10, "", false}, {28, 90, "", true}},
+		},
+		"an absence that lasts adds nothing": {
+			[]Observation{look(10, "", absent), look(90, "", absent)}, false, []window{{-1, 10, "", false}},
+		},
+		"a deletion is a version": {
+			[]Observation{first, look(20, "", absent)}, true, []window{{-1, 10, "1", false}, {18, 20, "", false}},
+		},
+		"another object under the name may have been any in between": {
+			[]Observation{first, with(look(20, "5", holding("10m")), func(o *Observation) { o.UID = "u2" })}, true,
+			[]window{{-1, 10, "1", false}, {18, 20, "5", true}},
+		},
+		"a recorded write moves the window back": {
+			[]Observation{first, with(look(20, "2", holding("2m")), func(o *Observation) { o.Written = at(15) })}, true,
+			[]window{{-1, 10, "1", false}, {15, 20, "2", false}},
+		},
+		"a recorded write never narrows the window": {
+			[]Observation{first, with(look(20, "2", holding("2m")), func(o *Observation) { o.Written = at(19) })}, true,
+			[]window{{-1, 10, "1", false}, {18, 20, "2", false}},
+		},
+		"a recorded write of the version before says nothing": {
+			[]Observation{first, with(look(20, "2", holding("2m")), func(o *Observation) { o.Written = at(9) })}, true,
+			[]window{{-1, 10, "1", false}, {18, 20, "2", false}},
+		},
+		"a recorded write later than the look, by another clock, says nothing": {
+			[]Observation{first, with(look(20, "2", holding("2m")), func(o *Observation) { o.Written = at(21) })}, true,
+			[]window{{-1, 10, "1", false}, {18, 20, "2", false}},
+		},
+		"a clock that stepped back widens the window": {
+			[]Observation{first, look(5, "2", holding("2m"))}, true, []window{{-1, 10, "1", false}, {3, 10, "2", false}},
+		},
+		"fast changes have windows that overlap": {
+			[]Observation{first, look(20, "2", holding("2m")), look(20.5, "3", holding("1m"))}, true,
+			[]window{{-1, 10, "1", false}, {18, 20, "2", false}, {18.5, 20.5, "3", false}},
+		},
+		"an object seen coming into being has its content from the second of its creation": {
+			[]Observation{with(look(22, "1", holding("10m")), func(o *Observation) { o.Fresh, o.Created = true, at(20) })}, true,
+			[]window{{-1, 21, "1", false}},
+		},
+		"an object known to have been absent before it came into being": {
+			[]Observation{with(look(22, "1", holding("10m")), func(o *Observation) {
+				o.Fresh, o.Created, o.AbsentSince = true, at(20), at(3)
+			})}, true,
+			[]window{{-1, 3, "", false}, {20, 21, "1", false}},
+		},
+		"an object that comes into being after an absence": {
+			[]Observation{look(10, "", absent), with(look(22, "1", holding("10m")), func(o *Observation) {
+				o.Fresh, o.Created = true, at(20)
+			})}, true,
+			[]window{{-1, 10, "", false}, {20, 21, "1", false}},
+		},
+		"nothing is fresh after a gap": {
+			[]Observation{look(10, "", absent), with(look(22, "1", holding("10m")), func(o *Observation) {
+				o.Fresh, o.Created, o.Unwatched = true, at(20), at(15)
+			})}, true,
+			[]window{{-1, 10, "", false}, {13, 22, "1", true}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := Log{Object: object}
+			var changed bool
+			for _, o := range tc.looks {
+				changed = l.Observe(o)
+			}
+			if changed != tc.changed {
+				t.Errorf("Observe() = %v, want %v", changed, tc.changed)
+			}
+			if diff := cmp.Diff(tc.want, windows(l)); diff != "" {
+				t.Errorf("versions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestObserveTellsTheSameStateUnderAnotherKeyFromAChange(t *testing.T) {
+	key := func() *digest.Key {
+		k, err := digest.RandomKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	under := func(k *digest.Key, value string) digest.Content {
+		return digest.OfSecret(k, "shop", "db", map[string][]byte{"password": []byte(value)})
+	}
+	before, after := key(), key()
+	l := Log{Object: workload.Object{Kind: workload.Secret, Namespace: "shop", Name: "db"}}
+	l.Observe(look(10, "1", under(before, "a")))
+
+	copied := l
+	if !l.Observe(with(look(90, "1", under(after, "a")), func(o *Observation) { o.Unwatched = at(50) })) {
+		t.Error("another key is not worth a write")
+	}
+	if diff := cmp.Diff([]window{{-1, 10, "1", false}}, windows(l)); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	if !l.Newest().Content.Equal(under(after, "a")) || !copied.Newest().Content.Equal(under(before, "a")) {
+		t.Error("want the log in terms of the new key and its copy as it was")
+	}
+	l.Observe(look(100, "2", under(before, "a")))
+	if len(l.Versions) != 2 {
+		t.Errorf("got %d versions, want another for another state under another key", len(l.Versions))
+	}
+}
+
+func TestObserveBoundsTheLog(t *testing.T) {
+	l := Log{Object: object}
+	for i := range MaxVersions + 3 {
+		o := look(float64(10*i), string(rune('a'+i)), holding(string(rune('a'+i))))
+		o.Immutable, o.UID = i == 1, string(rune('a'+i))
+		l.Observe(o)
+	}
+	if len(l.Versions) != MaxVersions || !l.Dropped.Equal(at(30)) || !l.Lingering {
+		t.Errorf("got %d versions, dropped before %v, lingering %v", len(l.Versions), l.Dropped, l.Lingering)
+	}
+}
