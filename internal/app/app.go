@@ -1,0 +1,162 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/controller"
+	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/stamp"
+)
+
+// App is the controller program, ready to start.
+type App struct {
+	manager manager.Manager
+}
+
+// New checks the options, reads what the program must know before it starts, and wires it up. It makes calls to the API:
+// the key of the digests is read, or made on the very first start.
+func New(ctx context.Context, o Options) (*App, error) {
+	kinds, err := o.validate()
+	if err != nil {
+		return nil, err
+	}
+	cfg := rest.CopyConfig(o.Config)
+	cfg.UserAgent = o.UserAgent
+	cfg.QPS = -1 // the API server's priority and fairness limits us, and the settings of pace
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	direct, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	key, err := cluster.DigestKey(ctx, direct, o.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	lease, err := leaderLease(ctx, direct, o.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := manager.New(cfg, managerOptions(o, scheme, key))
+	if err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	var records cache.Cache
+	if o.WaitForReleases && o.Secrets {
+		if records, err = helmRecords(mgr); err != nil {
+			return nil, err
+		}
+	}
+	own, err := controller.NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	err = controller.Register(ctx, mgr, controller.Options{
+		Namespace: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Kinds: kinds, Secrets: o.Secrets, Pace: o.Pace,
+		MaxRolling: o.MaxRolling, RollTimeout: o.RollTimeout, Workers: o.Workers, WatchLag: o.WatchLag, Key: key,
+		HelmRecords: records, History: o.LeaderElect, Lease: lease,
+	}, own)
+	if err != nil {
+		return nil, err
+	}
+	return &App{manager: mgr}, addChecks(mgr)
+}
+
+// Start runs the program until the context ends; an error means that it could not go on, such as a lost leader Lease.
+func (a *App) Start(ctx context.Context) error { return a.manager.Start(ctx) }
+
+// leaderLease reads the Lease as it is before this process takes part in the election; nil when there is none.
+func leaderLease(ctx context.Context, c client.Client, namespace string) (*coordinationv1.Lease, error) {
+	lease := &coordinationv1.Lease{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1.LeaseLeader}, lease)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read leader lease: %w", err)
+	}
+	return lease, nil
+}
+
+func managerOptions(o Options, scheme *runtime.Scheme, key *digest.Key) manager.Options {
+	share := true // nobody changes what the cache hands out
+	return manager.Options{
+		Scheme: scheme,
+		Logger: o.Log,
+		Cache: cache.Options{
+			NewInformer:                  cluster.NewInformer,
+			DefaultTransform:             cluster.Slim(),
+			DefaultUnsafeDisableDeepCopy: &share,
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.ConfigMap{}: {Transform: cluster.Digest(key)},
+				&corev1.Secret{}:    {Transform: cluster.Digest(key), Field: configSecrets()},
+				&coordinationv1.Lease{}: {
+					Namespaces: map[string]cache.Config{o.Namespace: {}},
+					Field:      fields.OneTermEqualSelector(metav1.ObjectNameField, v1.LeaseLeader),
+				},
+			},
+		},
+		LeaderElection: o.LeaderElect, LeaderElectionID: v1.LeaseLeader, LeaderElectionNamespace: o.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.LeaseDuration, RenewDeadline: &o.RenewDeadline, RetryPeriod: &o.RetryPeriod,
+		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress: o.ProbeAddress,
+		Controller:             config.Controller{SkipNameValidation: &share},
+	}
+}
+
+// configSecrets leaves out the Secrets that are never configuration, which can be many and large.
+func configSecrets() fields.Selector {
+	return fields.AndSelectors(
+		fields.OneTermNotEqualSelector("type", "helm.sh/release.v1"),
+		fields.OneTermNotEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)),
+	)
+}
+
+// helmRecords makes a cache of its own for the metadata of pending releases: the same kind under another selector.
+func helmRecords(mgr manager.Manager) (cache.Cache, error) {
+	records, err := cache.New(mgr.GetConfig(), cache.Options{
+		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
+		DefaultTransform: cluster.Slim(), DefaultLabelSelector: controller.HelmPending(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make cache of helm records: %w", err)
+	}
+	if err := mgr.Add(records); err != nil {
+		return nil, fmt.Errorf("add cache of helm records: %w", err)
+	}
+	return records, nil
+}
+
+func addChecks(mgr manager.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add health check: %w", err)
+	}
+	return mgr.AddReadyzCheck("caches", func(r *http.Request) error {
+		if !mgr.GetCache().WaitForCacheSync(r.Context()) {
+			return fmt.Errorf("the caches are not in step with the cluster yet")
+		}
+		return nil
+	})
+}

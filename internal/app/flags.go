@@ -1,0 +1,50 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// AddFlags adds a flag for each setting; its default is the present value.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Namespace, "namespace", o.Namespace, "Tidemark's own namespace, for its Lease, history and key; default from POD_NAMESPACE")
+	f.StringVar(&o.DefaultMode, "default-mode", o.DefaultMode, "mode of workloads for which nothing else says one: observe or roll")
+	f.StringArrayVar(&o.Kinds, "kind", o.Kinds, "another kind of workload, as GROUP/VERSION/KIND=PATH.TO.TEMPLATE; may be repeated")
+	f.BoolVar(&o.Secrets, "secrets", o.Secrets, "read Secrets; with false, references to them count for nothing and no right to them is needed")
+	f.DurationVar(&o.Pace.Settle, "settle", o.Pace.Settle, "how long content must be quiet before a rollout; 0 does not wait")
+	f.DurationVar(&o.Pace.SettleMax, "settle-max", o.Pace.SettleMax, "how long settling may put a rollout off, from the first change")
+	f.DurationVar(&o.Pace.ReleaseWait, "release-wait", o.Pace.ReleaseWait, "how long a pending Helm release may put a rollout off")
+	f.IntVar(&o.Pace.StormRolls, "storm-rolls", o.Pace.StormRolls, "rollouts within --storm-window after which a workload is held until its configuration is quiet; 0 never holds")
+	f.DurationVar(&o.Pace.StormWindow, "storm-window", o.Pace.StormWindow, "how far back rollouts count for --storm-rolls")
+	f.DurationVar(&o.Pace.StormQuiet, "storm-quiet", o.Pace.StormQuiet, "how long a held workload's configuration must be quiet, doubled for each rollout beyond --storm-rolls")
+	f.IntVar(&o.MaxRolling, "max-rolling", o.MaxRolling, "how many workloads roll at the same time; 0 for no bound")
+	f.DurationVar(&o.RollTimeout, "roll-timeout", o.RollTimeout, "after how long an unfinished rollout no longer counts for --max-rolling")
+	f.IntVar(&o.Workers, "workers", o.Workers, "how many workloads are looked at concurrently")
+	f.DurationVar(&o.WatchLag, "watch-lag", o.WatchLag, "how long a change may take to be seen; the history leaves it open that long")
+	f.BoolVar(&o.WaitForReleases, "wait-for-releases", o.WaitForReleases, "wait for pending Helm releases; needs --secrets")
+	f.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "elect one of several replicas that writes; without it no history is kept")
+	f.DurationVar(&o.LeaseDuration, "lease-duration", o.LeaseDuration, "how long stand-bys wait before they take over")
+	f.DurationVar(&o.RenewDeadline, "renew-deadline", o.RenewDeadline, "how long the leader tries to renew before it gives up")
+	f.DurationVar(&o.RetryPeriod, "retry-period", o.RetryPeriod, "how often the leader renews, and stand-bys try to take over")
+	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "where /metrics is served; 0 for nowhere")
+	f.StringVar(&o.ProbeAddress, "probe-address", o.ProbeAddress, "where /healthz and /readyz are served; 0 for nowhere")
+}
+
+// LoadConfig reads how to reach the cluster: from the file, else from the pod's service account, else as kubectl does.
+func LoadConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		if cfg, err := rest.InClusterConfig(); err == nil {
+			return cfg, nil
+		}
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("load kubeconfig: %w", err)
+	}
+	return cfg, nil
+}

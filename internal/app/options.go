@@ -1,0 +1,106 @@
+// Package app assembles the controller program.
+//
+// Main starts it, as tests do: both get the same thing.
+package app
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/pace"
+	"tidemark.dev/tidemark/internal/stamp"
+)
+
+// Options are all the settings of the controller program. [Defaults] gives the defaults.
+type Options struct {
+	// Config says how to reach the cluster.
+	Config *rest.Config
+	// Log is where the program logs.
+	Log logr.Logger
+	// UserAgent names the program to the API server.
+	UserAgent string
+
+	// Namespace is Tidemark's own, where its Lease, its history and its key are. Default tidemark-system.
+	Namespace string
+	// DefaultMode is the mode where nothing else says one: observe or roll. Default observe.
+	DefaultMode string
+	// Kinds are further kinds of workload, each GROUP/VERSION/KIND=PATH.TO.TEMPLATE.
+	Kinds []string
+	// Secrets says whether Secrets are read. Default true.
+	Secrets bool
+	// Pace says when a wanted rollout may happen.
+	Pace pace.Settings
+	// MaxRolling bounds how many workloads roll at the same time, 0 for no bound. Default 50.
+	MaxRolling int
+	// RollTimeout is after how long a rollout no longer counts against MaxRolling. Default 10m.
+	RollTimeout time.Duration
+	// Workers is how many workloads are looked at concurrently. Default 8.
+	Workers int
+	// WatchLag is how long a change may take to be seen. Default 2s.
+	WatchLag time.Duration
+	// WaitForReleases says whether pending Helm releases are waited for, which needs Secrets. Default true.
+	WaitForReleases bool
+
+	// LeaderElect says whether several replicas elect one that writes; the history needs it. Default true.
+	LeaderElect bool
+	// LeaseDuration, RenewDeadline and RetryPeriod are those of the leader election. Defaults 15s, 10s, 2s.
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	// MetricsAddress serves Prometheus metrics, "0" for nowhere. Default :8080.
+	MetricsAddress string
+	// ProbeAddress serves /healthz and /readyz, "0" for nowhere. Default :8081.
+	ProbeAddress string
+}
+
+// Defaults gives the default options; Config and Log are the caller's.
+func Defaults() Options {
+	return Options{
+		UserAgent: "tidemark-controller", Namespace: v1.DefaultNamespace, DefaultMode: v1.ModeObserve, Secrets: true,
+		Pace: pace.Defaults(), MaxRolling: 50, RollTimeout: 10 * time.Minute, Workers: 8, WatchLag: 2 * time.Second,
+		WaitForReleases: true, LeaderElect: true,
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		MetricsAddress: ":8080", ProbeAddress: ":8081",
+	}
+}
+
+// validate checks the options and reads the kinds: the built-in ones with those added.
+func (o Options) validate() ([]cluster.Kind, error) {
+	var errs []error
+	kinds := cluster.BuiltinKinds()
+	for _, s := range o.Kinds {
+		k, err := cluster.ParseKind(s)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--kind: %w", err))
+			continue
+		}
+		for _, known := range kinds {
+			if known.GroupVersionKind.GroupKind() == k.GroupVersionKind.GroupKind() {
+				errs = append(errs, fmt.Errorf("--kind %s: %s is already among the kinds", s, k.GroupVersionKind.GroupKind()))
+			}
+		}
+		kinds = append(kinds, k)
+	}
+	switch stamp.Mode(o.DefaultMode) {
+	case stamp.Observe, stamp.Roll:
+	default:
+		errs = append(errs, fmt.Errorf("--default-mode %q: want %s or %s", o.DefaultMode, v1.ModeObserve, v1.ModeRoll))
+	}
+	if err := o.Pace.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if o.Workers < 1 {
+		errs = append(errs, errors.New("--workers: want at least 1"))
+	}
+	if o.MaxRolling < 0 {
+		errs = append(errs, errors.New("--max-rolling: want 0 (no bound) or more"))
+	}
+	if o.Namespace == "" {
+		errs = append(errs, errors.New("--namespace: want the namespace that Tidemark runs in"))
+	}
+	return kinds, errors.Join(errs...)
+}

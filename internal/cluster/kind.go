@@ -1,0 +1,157 @@
+// Package cluster translates between Kubernetes objects and domain values.
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Kind is a kind of workload: where it is served, and where in its objects the pod template stands.
+type Kind struct {
+	schema.GroupVersionKind
+	// TemplatePath are the fields that lead to the pod template.
+	TemplatePath []string
+}
+
+// String gives "apps/v1/Deployment=spec.template", which [ParseKind] reads back.
+func (k Kind) String() string {
+	return strings.Join([]string{k.Group, k.Version, k.GroupVersionKind.Kind}, "/") + "=" + strings.Join(k.TemplatePath, ".")
+}
+
+// Lower is the kind's name in lower case, as it is written in KIND/NAME.
+func (k Kind) Lower() string { return strings.ToLower(k.GroupVersionKind.Kind) }
+
+var defaultTemplatePath = []string{"spec", "template"}
+
+// BuiltinKinds are the kinds of workload that are known without configuration.
+func BuiltinKinds() []Kind {
+	return []Kind{
+		{appsv1.SchemeGroupVersion.WithKind("Deployment"), defaultTemplatePath},
+		{appsv1.SchemeGroupVersion.WithKind("StatefulSet"), defaultTemplatePath},
+		{appsv1.SchemeGroupVersion.WithKind("DaemonSet"), defaultTemplatePath},
+		{batchv1.SchemeGroupVersion.WithKind("CronJob"), []string{"spec", "jobTemplate", "spec", "template"}},
+	}
+}
+
+// ParseKind reads "GROUP/VERSION/KIND=PATH.TO.TEMPLATE"; without "=PATH" the path is spec.template.
+func ParseKind(s string) (Kind, error) {
+	gvk, path, hasPath := strings.Cut(s, "=")
+	parts := strings.Split(gvk, "/")
+	if len(parts) != 3 || slices.Contains(parts[1:], "") {
+		return Kind{}, fmt.Errorf("parse kind %q: want GROUP/VERSION/KIND, or GROUP/VERSION/KIND=PATH.TO.TEMPLATE", s)
+	}
+	k := Kind{schema.GroupVersionKind{Group: parts[0], Version: parts[1], Kind: parts[2]}, defaultTemplatePath}
+	if hasPath {
+		k.TemplatePath = strings.Split(strings.TrimPrefix(path, "."), ".")
+		if slices.Contains(k.TemplatePath, "") {
+			return Kind{}, fmt.Errorf("parse kind %q: the path to the pod template has an empty field", s)
+		}
+	}
+	return k, nil
+}
+
+// NewObject returns an empty object of the kind: typed for the built-in kinds, unstructured for others.
+func (k Kind) NewObject() client.Object {
+	switch k.GroupVersionKind {
+	case appsv1.SchemeGroupVersion.WithKind("Deployment"):
+		return &appsv1.Deployment{}
+	case appsv1.SchemeGroupVersion.WithKind("StatefulSet"):
+		return &appsv1.StatefulSet{}
+	case appsv1.SchemeGroupVersion.WithKind("DaemonSet"):
+		return &appsv1.DaemonSet{}
+	case batchv1.SchemeGroupVersion.WithKind("CronJob"):
+		return &batchv1.CronJob{}
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(k.GroupVersionKind)
+	return u
+}
+
+// Template returns the pod template of an object of the kind. The result may share memory with the object: it is read only.
+func (k Kind) Template(obj client.Object) (*corev1.PodTemplateSpec, error) {
+	var t *corev1.PodTemplateSpec
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		t = &o.Spec.Template
+	case *appsv1.StatefulSet:
+		t = &o.Spec.Template
+	case *appsv1.DaemonSet:
+		t = &o.Spec.Template
+	case *batchv1.CronJob:
+		t = &o.Spec.JobTemplate.Spec.Template
+	case *unstructured.Unstructured:
+		var err error
+		if t, err = k.unstructuredTemplate(o); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("read pod template of %s: unexpected type %T", k.Lower(), obj)
+	}
+	if len(t.Spec.Containers) == 0 {
+		return nil, fmt.Errorf("read pod template at %s: it has no containers", strings.Join(k.TemplatePath, "."))
+	}
+	return t, nil
+}
+
+func (k Kind) unstructuredTemplate(u *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
+	path := strings.Join(k.TemplatePath, ".")
+	m, found, err := unstructured.NestedMap(u.Object, k.TemplatePath...)
+	if err != nil {
+		return nil, fmt.Errorf("read pod template at %s: %w", path, err)
+	}
+	if !found {
+		return nil, fmt.Errorf("read pod template at %s: the field is not there; correct the path in --kind %s", path, k)
+	}
+	t := &corev1.PodTemplateSpec{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m, t); err != nil {
+		return nil, fmt.Errorf("read pod template at %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// Patch is a write to a workload: a JSON merge patch of the stamp, the record, or both.
+type Patch struct {
+	// ResourceVersion that the write was decided on: any other write in between makes it fail with a conflict.
+	ResourceVersion string
+	// Annotations and Labels of the workload to set; a nil value removes.
+	Annotations, Labels map[string]*string
+	// TemplateAnnotations of the pod template to set; a nil value removes.
+	TemplateAnnotations map[string]*string
+}
+
+// JSON encodes the patch for an object of the kind. It touches nothing but what the patch names.
+func (k Kind) JSON(p Patch) ([]byte, error) {
+	meta := map[string]any{}
+	if p.ResourceVersion != "" {
+		meta["resourceVersion"] = p.ResourceVersion
+	}
+	setNonEmpty(meta, "annotations", p.Annotations)
+	setNonEmpty(meta, "labels", p.Labels)
+	root := map[string]any{"metadata": meta}
+	if len(p.TemplateAnnotations) > 0 {
+		inner := root
+		for _, f := range k.TemplatePath {
+			next := map[string]any{}
+			inner[f] = next
+			inner = next
+		}
+		inner["metadata"] = map[string]any{"annotations": p.TemplateAnnotations}
+	}
+	return json.Marshal(root)
+}
+
+func setNonEmpty(m map[string]any, field string, values map[string]*string) {
+	if len(values) > 0 {
+		m[field] = values
+	}
+}

@@ -1,0 +1,177 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/history"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// memory is what the controller remembers, as a survey found it.
+type memory struct {
+	logs map[workload.Object]history.Log
+	// lastSign is the leader's last sign of life; zero when there was none.
+	lastSign time.Time
+	// noLease is why the Lease may not be read.
+	noLease error
+}
+
+// historyLag is how late the history may be: a change is seen, gathered with others, and written, twice where need be.
+const historyLag = 15 * time.Second
+
+// readLease reads the leader's Lease. Where it may not be read, that matters only if there is history.
+func (r *reading) readLease(ctx context.Context) error {
+	lease := &coordinationv1.Lease{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.System, Name: v1.LeaseLeader}, lease)
+	r.sight.Now = r.Now()
+	switch {
+	case err == nil:
+		r.sight.Installed = true
+		r.memory.lastSign = lastSign(lease, r.sight.Now)
+	case apierrors.IsForbidden(err):
+		r.memory.noLease = err
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("get lease %s/%s: %w", r.System, v1.LeaseLeader, err)
+	}
+	return nil
+}
+
+// lastSign is the last moment at which a leader surely watched: now while its Lease is live.
+func lastSign(lease *coordinationv1.Lease, now time.Time) time.Time {
+	spec := lease.Spec
+	if spec.RenewTime == nil {
+		return time.Time{}
+	}
+	held := spec.HolderIdentity != nil && *spec.HolderIdentity != ""
+	if held && spec.LeaseDurationSeconds != nil &&
+		now.Before(spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds)*time.Second)) {
+		return now
+	}
+	return spec.RenewTime.Time
+}
+
+// readMemory reads the history of the objects that the workloads and their pods use.
+func (r *reading) readMemory(ctx context.Context) error {
+	r.used = r.usedObjects()
+	if len(r.used) == 0 {
+		return nil
+	}
+	r.memory.logs = map[workload.Object]history.Log{}
+	var unreadable []error
+	err := eachItem(ctx, r.Client, newConfigMaps, largePageSize, func(cm *corev1.ConfigMap) {
+		r.sight.Installed = true
+		if err := r.remember(cm); err != nil {
+			unreadable = append(unreadable, err)
+		}
+	}, client.InNamespace(r.System), r.historyOf())
+	const unknown = "Tidemark's history is not used, if it is installed there"
+	ok, err := r.permitted(err, right{"list", "configmaps", r.System, unknown})
+	if err != nil || !ok {
+		return err
+	}
+	for _, err := range unreadable {
+		r.sight.Remarks = append(r.sight.Remarks, "some of the history cannot be read: "+err.Error())
+	}
+	if len(r.memory.logs) == 0 {
+		return nil
+	}
+	const until = "until when the history is complete is known only of objects not written since"
+	_, err = r.permitted(r.memory.noLease, right{"get", "leases/" + v1.LeaseLeader, r.System, until})
+	return err
+}
+
+// remember takes in the logs of the objects used. Of two logs of one object, which a write that was interrupted may leave,
+// the one that was seen to change last counts, as in [history.Decode].
+func (r *reading) remember(cm *corev1.ConfigMap) error {
+	decoded, err := history.Decode(cm.Labels[v1.LabelHistory], []map[string]string{cm.Data})
+	for _, log := range decoded {
+		if !r.used[log.Object] {
+			continue
+		}
+		if other, ok := r.memory.logs[log.Object]; !ok || other.Newest().Seen.Before(log.Newest().Seen) {
+			r.memory.logs[log.Object] = log
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("configmap %s/%s: %w", cm.Namespace, cm.Name, err)
+	}
+	return nil
+}
+
+// historyOf selects the history of the objects used: of their namespace where they share one, else all.
+func (r *reading) historyOf() client.ListOption {
+	namespaces := map[string]bool{}
+	for o := range r.used {
+		namespaces[o.Namespace] = true
+	}
+	if len(namespaces) == 1 {
+		for ns := range namespaces {
+			return client.MatchingLabels{v1.LabelHistory: ns}
+		}
+	}
+	return client.HasLabels{v1.LabelHistory}
+}
+
+// usedObjects are the config objects that the workloads' templates or their pods use.
+func (r *reading) usedObjects() map[workload.Object]bool {
+	used := map[workload.Object]bool{}
+	for _, s := range r.seen {
+		for _, u := range s.allUses() {
+			used[u.Object] = true
+		}
+	}
+	return used
+}
+
+// allUses is what the template consumes, and what only pods do: those of older revisions, or with containers that were
+// added on their way into the cluster.
+func (s *seen) allUses() []workload.Consumption {
+	uses := slices.Clone(s.uses)
+	have := map[workload.Object]bool{}
+	for _, u := range uses {
+		have[u.Object] = true
+	}
+	for i := range s.pods {
+		for j := range s.pods[i].Containers {
+			for _, u := range s.pods[i].Containers[j].Uses {
+				if !have[u.Object] {
+					have[u.Object] = true
+					u.Required, u.RequiredKeys, u.RequiredEnv = false, nil, nil // the next pods start without it
+					uses = append(uses, u)
+				}
+			}
+		}
+	}
+	return uses
+}
+
+// completeTo is until when the log of an object is known to hold every change. Where the object is in the very state that
+// the log ends with, that is the moment before it was read; else it is the leader's last sign of life, less the time that a
+// change takes to be seen and written.
+func (m memory) completeTo(log history.Log, o *object, read time.Time) time.Time {
+	switch {
+	case len(log.Versions) == 0:
+		return time.Time{}
+	case o.atEndOf(log):
+		return read
+	case m.lastSign.IsZero():
+		return log.Newest().Seen.Add(-historyLag)
+	}
+	return m.lastSign.Add(-historyLag)
+}
+
+// atEndOf reports whether the object is in the state that the log ends with. Of an absent object that is never certain: it
+// may have come and gone.
+func (o *object) atEndOf(log history.Log) bool {
+	last := log.Newest()
+	return o.known && o.present && last.Content.Present && last.UID == o.uid && last.ResourceVersion == o.resourceVersion
+}

@@ -1,0 +1,128 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/history"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+func lease(holder string, renewed time.Time) *coordinationv1.Lease {
+	seconds, at := int32(15), metav1.NewMicroTime(renewed)
+	return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &at}}
+}
+
+func TestLastSign(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lease *coordinationv1.Lease
+		want  time.Time
+	}{
+		"a leader that renewed just now":   {lease("a", noon.Add(-2*time.Second)), noon},
+		"a leader that is silent":          {lease("a", noon.Add(-time.Minute)), noon.Add(-time.Minute)},
+		"a leader that gave the lead back": {lease("", noon.Add(-2*time.Second)), noon.Add(-2 * time.Second)},
+		"a lease that nobody ever held":    {&coordinationv1.Lease{}, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := lastSign(tc.lease, noon); !got.Equal(tc.want) {
+				t.Errorf("last sign at %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCompleteTo(t *testing.T) {
+	seen := noon.Add(-time.Hour)
+	log := history.Log{Versions: []history.Version{{
+		Seen: seen, UID: "u", ResourceVersion: "7", Content: digest.Content{Version: digest.V1, Present: true},
+	}}}
+	sign := noon.Add(-10 * time.Minute)
+	for name, tc := range map[string]struct {
+		log  history.Log
+		o    object
+		sign time.Time
+		want time.Time
+	}{
+		"no log":                                {history.Log{}, object{known: true, present: true, uid: "u", resourceVersion: "7"}, sign, time.Time{}},
+		"the object is as the log ends":         {log, object{known: true, present: true, uid: "u", resourceVersion: "7"}, sign, noon},
+		"it was written since":                  {log, object{known: true, present: true, uid: "u", resourceVersion: "8"}, sign, sign.Add(-historyLag)},
+		"it was made again":                     {log, object{known: true, present: true, uid: "v", resourceVersion: "7"}, sign, sign.Add(-historyLag)},
+		"it is gone":                            {log, object{known: true}, sign, sign.Add(-historyLag)},
+		"it could not be read":                  {log, object{}, sign, sign.Add(-historyLag)},
+		"it was written, and the lease is gone": {log, object{known: true, present: true, uid: "u", resourceVersion: "8"}, time.Time{}, seen.Add(-historyLag)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (memory{lastSign: tc.sign}).completeTo(tc.log, &tc.o, noon); !got.Equal(tc.want) {
+				t.Errorf("complete to %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestASurveyTakesTheContentOfASecretFromTheHistory(t *testing.T) {
+	a := newAPI(t, "testdata/shop.yaml")
+	o := workload.Object{Kind: workload.Secret, Namespace: "shop", Name: "db"}
+	secret := metadataOf(secretKind)
+	if err := a.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "db"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	key, err := digest.NewKey(make([]byte, digest.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := digest.OfSecret(key, "shop", "db", map[string][]byte{"password": []byte("hunter2")})
+	remembered := history.Version{
+		Seen: noon.Add(-time.Hour), UID: string(secret.UID), ResourceVersion: secret.ResourceVersion, Content: content,
+	}
+	remember(t, a, history.Log{Object: o, Versions: []history.Version{remembered}})
+
+	applied := func() *digest.Content {
+		for _, w := range read(t, survey(a)).Workloads {
+			if w.Name == "db" {
+				return w.Fleet.Objects[0].Applied
+			}
+		}
+		return nil
+	}
+	if got := applied(); got == nil || !got.Equal(content) {
+		t.Errorf("applied is %v, want what is remembered", got)
+	}
+	// Its metadata is edited: the history does not tell of its state any more, and nobody gave the key away.
+	secret.Labels = map[string]string{"edited": "true"}
+	if err := a.Client.Update(t.Context(), &corev1.Secret{ObjectMeta: secret.ObjectMeta, Data: map[string][]byte{"password": []byte("hunter2")}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := applied(); got != nil {
+		t.Errorf("applied is %v, want unknown", got)
+	}
+	keySecret := &corev1.Secret{Data: map[string][]byte{v1.DigestKeyEntry: key.Secret()}}
+	keySecret.Namespace, keySecret.Name = "tidemark-system", v1.SecretDigestKey
+	if err := a.Client.Create(t.Context(), keySecret); err != nil {
+		t.Fatal(err)
+	}
+	if got := applied(); got == nil || !got.Equal(content) {
+		t.Errorf("with the key, applied is %v, want what it holds", got)
+	}
+}
+
+// remember writes logs as the controller does.
+func remember(t *testing.T, a *api, logs ...history.Log) {
+	t.Helper()
+	shards, err := history.Encode(logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cm := &corev1.ConfigMap{Data: shards[0]}
+	cm.Namespace, cm.Name = "tidemark-system", v1.HistoryPrefix+"shop"
+	cm.Labels = map[string]string{v1.LabelHistory: "shop"}
+	if err := a.Client.Create(t.Context(), cm); err != nil {
+		t.Fatal(err)
+	}
+}

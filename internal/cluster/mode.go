@@ -1,0 +1,85 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/stamp"
+)
+
+// ModeOf resolves the mode of a workload: the annotation on the workload, else on its pod template, else Wave's opt-in,
+// else the label on the namespace, else the fallback. Where workload and template disagree the workload's wins. A value
+// that is no mode gives [stamp.Observe], so that nothing is written by mistake. Each problem names where the value
+// stands, the value, and what to write in its place.
+func ModeOf(workload, template, namespaceLabels map[string]string, fallback stamp.Mode) (stamp.Mode, []string) {
+	const onWorkload, onTemplate = "annotation on the workload", "annotation on the pod template"
+	own, hasOwn := workload[v1.AnnotationMode]
+	below, hasBelow := template[v1.AnnotationMode]
+	switch {
+	case hasOwn:
+		mode, problems := parseMode(own, onWorkload)
+		if hasBelow && below != own {
+			problems = append(problems, fmt.Sprintf(
+				"%s is %q on the workload and %q on the pod template: the workload's counts; remove one of the two",
+				v1.AnnotationMode, own, below))
+		}
+		return mode, problems
+	case hasBelow:
+		return parseMode(below, onTemplate)
+	case workload[v1.WaveOptIn] == v1.True:
+		return stamp.Roll, nil
+	}
+	if label, ok := namespaceLabels[v1.LabelMode]; ok {
+		return parseMode(label, "label on the namespace")
+	}
+	return fallback, nil
+}
+
+func parseMode(value, where string) (stamp.Mode, []string) {
+	switch value {
+	case v1.ModeObserve:
+		return stamp.Observe, nil
+	case v1.ModeRoll:
+		return stamp.Roll, nil
+	case v1.ModePin:
+		return stamp.Roll, []string{fmt.Sprintf(
+			"%s: %q as %s is not available in this version and is treated as %q", v1.AnnotationMode, value, where, v1.ModeRoll)}
+	}
+	return stamp.Observe, []string{fmt.Sprintf(
+		"%s: %q as %s is no mode, so the workload is only observed; write %q or %q",
+		v1.AnnotationMode, value, where, v1.ModeObserve, v1.ModeRoll)}
+}
+
+// flaggerTracking is Flagger's annotation on a config object; "disabled" keeps Flagger from rolling on it.
+const flaggerTracking = "flagger.app/config-tracking"
+
+// ObjectSettings reads what the annotations of a config object ask for: to act as if nothing referenced it, or to take it
+// as reloaded by the program itself. The problem, "" when there is none, names the annotation, its value and the remedy.
+func ObjectSettings(annotations map[string]string) (ignore, live bool, problem string) {
+	ignore, problem = flag(annotations, v1.AnnotationIgnore)
+	switch value, ok := annotations[v1.AnnotationTreatAs]; {
+	case !ok:
+		live = annotations[flaggerTracking] == "disabled"
+	case value == v1.TreatAsLive:
+		live = true
+	case value == v1.TreatAsVersioned, value == v1.TreatAsRestart:
+	default:
+		wrong := fmt.Sprintf("%s: %q is no treatment and is disregarded; write %q, %q or %q",
+			v1.AnnotationTreatAs, value, v1.TreatAsVersioned, v1.TreatAsRestart, v1.TreatAsLive)
+		problem = strings.TrimPrefix(problem+"; "+wrong, "; ")
+	}
+	return ignore, live, problem
+}
+
+// flag reads a boolean annotation: only "true" switches it on, and anything but "true" and "false" is a problem.
+func flag(annotations map[string]string, name string) (on bool, problem string) {
+	switch value := annotations[name]; value {
+	case v1.True:
+		return true, ""
+	case "", "false":
+		return false, ""
+	default:
+		return false, fmt.Sprintf("%s: %q is neither \"true\" nor \"false\" and is taken as \"false\"", name, value)
+	}
+}

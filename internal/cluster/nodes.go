@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"tidemark.dev/tidemark/internal/fleet"
+)
+
+// few is how many objects are read one by one rather than by a list of all.
+const few = 20
+
+// readNodes reads since when those nodes are Ready on which a container was restarted. Without history it decides nothing.
+func (r *reading) readNodes(ctx context.Context) error {
+	r.nodes = map[string]time.Time{}
+	needed := map[string]bool{}
+	for _, s := range r.seen {
+		for i := range s.pods {
+			if p := &s.pods[i]; p.Node != "" && slices.ContainsFunc(p.Containers, restarted) {
+				needed[p.Node] = true
+			}
+		}
+	}
+	if len(needed) == 0 || len(r.memory.logs) == 0 {
+		return nil
+	}
+	const unknown = "what restarted containers read is unknown"
+	if len(needed) > few {
+		err := eachItem(ctx, r.Client, func() client.ObjectList { return &corev1.NodeList{} }, pageSize, func(n *corev1.Node) {
+			r.nodes[n.Name] = ReadySince(n)
+		})
+		_, err = r.permitted(err, right{"list", "nodes", clusterScope, unknown})
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(needed)) {
+		node := &corev1.Node{}
+		err := r.Client.Get(ctx, client.ObjectKey{Name: name}, node)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		ok, err := r.permitted(err, right{"get", "nodes", clusterScope, unknown})
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return nil
+		}
+		r.nodes[name] = ReadySince(node)
+	}
+	return nil
+}
+
+func restarted(c fleet.Container) bool { return c.Restarts > 0 }

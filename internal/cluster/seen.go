@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// seen is what a survey keeps of one workload.
+type seen struct {
+	Target
+	uid   types.UID
+	owner *metav1.OwnerReference
+	// annotations, labels and template are those of Tidemark, and of tools that it stands in for.
+	annotations, labels, template map[string]string
+	selector                      labels.Selector
+	references                    []workload.Reference
+	uses                          []workload.Consumption
+	rollout                       Rollout
+	pace                          fleet.Rollout
+	problems                      []string
+	blind                         string
+	pods                          []fleet.Pod
+}
+
+func (r *reading) readWorkloads(ctx context.Context) error {
+	if len(r.Targets) > 0 {
+		return r.getTargets(ctx)
+	}
+	var forbidden []string
+	for _, k := range r.Kinds {
+		allowed, err := r.listKind(ctx, k)
+		if err != nil {
+			return err
+		}
+		if !allowed {
+			forbidden = append(forbidden, plural(k.GroupVersionKind))
+		}
+	}
+	if len(forbidden) == len(r.Kinds) {
+		needs := right{verb: "list", resource: strings.Join(forbidden, ", "), namespace: r.Namespace}
+		return errors.New(needs.missing() + ": look at a namespace that you may read, or ask for the ClusterRole view")
+	}
+	return nil
+}
+
+func (r *reading) listKind(ctx context.Context, k Kind) (allowed bool, err error) {
+	opts := []client.ListOption{client.InNamespace(r.Namespace)}
+	if r.Selector != nil {
+		opts = append(opts, client.MatchingLabelsSelector{Selector: r.Selector})
+	}
+	err = eachItem(ctx, r.Client, k.newList, pageSize, func(obj client.Object) { r.see(k, obj) }, opts...)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		r.sight.Remarks = append(r.sight.Remarks, (&NotServedError{GVK: k.GroupVersionKind}).Error())
+		return true, nil
+	}
+	return r.permitted(err, right{"list", plural(k.GroupVersionKind), r.Namespace, "its workloads are left out"})
+}
+
+func (r *reading) getTargets(ctx context.Context) error {
+	for _, t := range r.Targets {
+		obj := t.Kind.NewObject()
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: t.Name}, obj)
+		switch {
+		case err == nil:
+			r.see(t.Kind, obj)
+		case meta.IsNoMatchError(err):
+			return &NotServedError{GVK: t.Kind.GroupVersionKind}
+		case apierrors.IsNotFound(err):
+			r.sight.NotFound = append(r.sight.NotFound, t)
+		case apierrors.IsForbidden(err):
+			return errors.New(right{verb: "get", resource: t.String(), namespace: t.Namespace}.missing())
+		default:
+			return fmt.Errorf("get %s: %w", t, err)
+		}
+	}
+	return nil
+}
+
+// see reduces a workload to what the survey keeps of it.
+func (r *reading) see(k Kind, obj client.Object) {
+	s := &seen{
+		Target:      Target{Kind: k, Namespace: obj.GetNamespace(), Name: obj.GetName()},
+		uid:         obj.GetUID(),
+		owner:       metav1.GetControllerOfNoCopy(obj),
+		annotations: kept(obj.GetAnnotations()),
+		labels:      kept(obj.GetLabels()),
+		rollout:     RolloutOf(obj),
+		pace:        PaceOf(obj),
+	}
+	r.seen = append(r.seen, s)
+	template, err := k.Template(obj)
+	if err != nil {
+		s.blind = err.Error()
+		return
+	}
+	s.template = kept(template.Annotations)
+	s.selector = selectorOf(obj)
+	var errs []error
+	s.references, s.uses, errs = ConsumptionOf(s.Namespace, s.annotations, template)
+	for _, err := range errs {
+		s.problems = append(s.problems, err.Error())
+	}
+}
+
+// kept are the annotations, or labels, that a reading of the workload heeds.
+func kept(all map[string]string) map[string]string {
+	out := maps.Clone(all)
+	maps.DeleteFunc(out, func(name, _ string) bool {
+		return !strings.HasPrefix(name, v1.Domain+"/") && !strings.HasPrefix(name, "wave.pusher.com/")
+	})
+	return out
+}
+
+// selectorOf is the selector of a workload's pods; nil when it has none.
+func selectorOf(obj client.Object) labels.Selector {
+	var selector *metav1.LabelSelector
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		selector = o.Spec.Selector
+	case *appsv1.StatefulSet:
+		selector = o.Spec.Selector
+	case *appsv1.DaemonSet:
+		selector = o.Spec.Selector
+	case *unstructured.Unstructured:
+		return nil // a field of that name may mean anything
+	}
+	if s, err := metav1.LabelSelectorAsSelector(selector); err == nil && selector != nil && !s.Empty() {
+		return s
+	}
+	return nil
+}

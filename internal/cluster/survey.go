@@ -1,0 +1,172 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/stamp"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// Survey is one look at the fleets of a cluster, with nothing but the right to read. It asks for one list per kind, page by
+// page, and keeps facts, not objects; named workloads are read one by one. What may not be read becomes a remark, and
+// whatever depends on it unknown.
+type Survey struct {
+	Client client.Reader
+	// Now is the API server's time.
+	Now func() time.Time
+	// Kinds are the kinds of workload to look for.
+	Kinds []Kind
+	// Namespace to look at; "" for all.
+	Namespace string
+	// Selector of workloads; nil for all.
+	Selector labels.Selector
+	// Targets, when there are any, are the only workloads looked at.
+	Targets []Target
+	// System is Tidemark's own namespace.
+	System string
+	// DefaultMode is the mode where neither a workload nor its namespace chooses one.
+	DefaultMode stamp.Mode
+	// Settings are the margins of inference.
+	Settings fleet.Settings
+	// Values keeps the values of ConfigMaps of named workloads.
+	Values bool
+}
+
+// Target names one workload.
+type Target struct {
+	Kind            Kind
+	Namespace, Name string
+}
+
+// String gives "deployment/web".
+func (t Target) String() string { return t.Kind.Lower() + "/" + t.Name }
+
+// Sight is what a survey saw.
+type Sight struct {
+	// Now is when the survey began, by the API server's clock.
+	Now time.Time
+	// Workloads by namespace, kind and name.
+	Workloads []Workload
+	// NotFound are the targets that do not exist.
+	NotFound []Target
+	// Remarks say what could not be read, each with what is unknown because of it.
+	Remarks []string
+	// Installed says that a controller keeps, or kept, history in the cluster.
+	Installed bool
+}
+
+// Workload is one workload with all that was read of its fleet.
+type Workload struct {
+	Target
+	UID string
+	// Fleet is what its verdict is judged from.
+	Fleet fleet.Fleet
+	// References are all uses of config objects by the present template, those that do not roll included.
+	References []workload.Reference
+	// Ignored are the objects that are marked to be ignored.
+	Ignored []workload.Object
+	// Keys lists the keys of each object, as far as known.
+	Keys map[workload.Object][]string
+	// Values are the present values of ConfigMaps; only with [Survey.Values].
+	Values map[workload.Object]map[string]string
+	// Problems are annotations that could not be heeded.
+	Problems []string
+	// Blind is why nothing can be said of the workload, "" when something can.
+	Blind string
+}
+
+// Judge is the verdict on the workload's fleet.
+func (w Workload) Judge() fleet.Result {
+	if w.Blind != "" {
+		return fleet.Result{Verdict: fleet.Unknown, Reason: w.Blind}
+	}
+	return fleet.Judge(w.Fleet)
+}
+
+// Read looks at the cluster.
+func (s Survey) Read(ctx context.Context) (*Sight, error) {
+	r := &reading{Survey: s, sight: &Sight{}}
+	steps := []struct {
+		what string
+		do   func(context.Context) error
+	}{
+		// First, for its answer tells the server's time even where the right is missing.
+		{"leader", r.readLease},
+		{"workloads", r.readWorkloads},
+		{"namespaces", r.readNamespaces},
+		{"pods", r.readPods},
+		{"history", r.readMemory},
+		{"nodes", r.readNodes},
+		// Last, so that whatever a pod of the list has read is in the history or a change seen here.
+		{"configuration", r.readObjects},
+	}
+	for _, step := range steps {
+		if err := step.do(ctx); err != nil {
+			return nil, fmt.Errorf("read %s: %w", step.what, err)
+		}
+	}
+	r.assemble()
+	slices.SortFunc(r.sight.Workloads, func(a, b Workload) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind.Lower(), b.Kind.Lower()), cmp.Compare(a.Name, b.Name))
+	})
+	return r.sight, nil
+}
+
+// reading is a survey under way.
+type reading struct {
+	Survey
+	sight      *Sight
+	seen       []*seen
+	namespaces map[string]namespace
+	memory     memory
+	used       map[workload.Object]bool
+	nodes      map[string]time.Time
+	objects    map[workload.Object]*object
+	// objectsFrom is the moment before the first config object was read.
+	objectsFrom time.Time
+}
+
+// right is a right that a read needs, and what is unknown without it.
+type right struct {
+	verb, resource, namespace, unknown string
+}
+
+func (r right) missing() string {
+	where := "in all namespaces"
+	switch r.namespace {
+	case "":
+	case clusterScope:
+		where = "of the cluster"
+	default:
+		where = "in namespace " + r.namespace
+	}
+	return fmt.Sprintf("missing the right to %s %s %s", r.verb, r.resource, where)
+}
+
+// clusterScope stands for the namespace of a resource that has none.
+const clusterScope = "-"
+
+// permitted tells a missing right, which becomes a remark, from a read that failed.
+func (r *reading) permitted(err error, needs right) (bool, error) {
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsForbidden(err):
+		remark := needs.missing() + ": " + needs.unknown
+		if !slices.Contains(r.sight.Remarks, remark) {
+			r.sight.Remarks = append(r.sight.Remarks, remark)
+		}
+		return false, nil
+	default:
+		return false, fmt.Errorf("%s %s: %w", needs.verb, needs.resource, err)
+	}
+}

@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+
+	"tidemark.dev/tidemark/internal/stamp"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// Reporter is the reporting controller of Tidemark's events.
+const Reporter = "tidemark"
+
+// announcer tells people about workloads by Events. Every message names objects and reasons, never data.
+type announcer struct{ recorder events.EventRecorder }
+
+// maxNamed bounds how many objects one message names.
+const maxNamed = 5
+
+func (a announcer) event(obj runtime.Object, kind, reason, action, note string) {
+	a.recorder.Eventf(obj, nil, kind, reason, action, "%s", note)
+}
+
+// rolled is sent after the stamp was written.
+func (a announcer) rolled(s *subject, d stamp.Decision) {
+	a.event(s.object, corev1.EventTypeNormal, "ConfigurationRolled", "Stamp",
+		"configuration changed: "+names(d.Changed, s.id.Namespace)+"; the workload rolls by its own strategy")
+}
+
+// rolledBack is sent after a rollback was taken note of.
+func (a announcer) rolledBack(s *subject, d stamp.Decision) {
+	note := "someone went back to an older revision: it is left alone until the next change"
+	if len(d.HeldBack) > 0 {
+		note += "; held back: " + names(d.HeldBack, s.id.Namespace)
+	}
+	a.event(s.object, corev1.EventTypeNormal, "RolledBack", "Record", note)
+}
+
+// held is sent when a wanted rollout begins to be held.
+func (a announcer) held(s *subject, reason, why string) {
+	a.event(s.object, corev1.EventTypeWarning, "Held", "Hold", "rollout held ("+reason+"): "+why)
+}
+
+// waiting is sent when a required object or key is missing.
+func (a announcer) waiting(s *subject, missing []stamp.Missing) {
+	var what []string
+	for _, m := range missing[:min(len(missing), maxNamed)] {
+		name := m.Object.Relative(s.id.Namespace)
+		if m.Key != "" {
+			name += " key " + m.Key
+		}
+		what = append(what, name)
+	}
+	a.event(s.object, corev1.EventTypeWarning, "Waiting", "Hold",
+		"no rollout while what the pods require is missing: "+strings.Join(what, ", ")+more(len(missing)))
+}
+
+// problem is sent when an annotation or template cannot be read.
+func (a announcer) problem(s *subject, text string) {
+	a.event(s.object, corev1.EventTypeWarning, "InvalidConfiguration", "Read", text)
+}
+
+// refused is sent when the API refuses a write.
+func (a announcer) refused(s *subject, err error) {
+	a.event(s.object, corev1.EventTypeWarning, "WriteRefused", "Write",
+		fmt.Sprintf("the stamp could not be written, trying again: %v", err))
+}
+
+func names(objects []workload.Object, namespace string) string {
+	var out []string
+	for _, o := range objects[:min(len(objects), maxNamed)] {
+		out = append(out, o.Relative(namespace))
+	}
+	return strings.Join(out, ", ") + more(len(objects))
+}
+
+func more(n int) string {
+	if n > maxNamed {
+		return fmt.Sprintf(" and %d more", n-maxNamed)
+	}
+	return ""
+}

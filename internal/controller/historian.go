@@ -1,0 +1,311 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/history"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+const (
+	// flushDelay is how long changes are gathered before the history is written.
+	flushDelay = time.Second
+	// flushRetry is how long to wait after a write of the history failed.
+	flushRetry = 5 * time.Second
+	// renewEvery is how often the leader Lease is renewed; silence beyond it may have delayed what was watched.
+	renewEvery = 2 * time.Second
+)
+
+// historian keeps the history of every consumed object in Tidemark's own namespace: one ConfigMap, or a few, for each
+// namespace. Only the leader writes; a content change costs one write however many objects change within a second.
+type historian struct {
+	client    client.Client
+	reader    client.Reader // uncached: the cache has digests only
+	clock     clock.Clock
+	log       logr.Logger
+	metrics   *Metrics
+	index     *index
+	signs     *signs
+	key       *digest.Key
+	namespace string
+	// lag is how long a change may take to be seen.
+	lag time.Duration
+	// synced reports whether all objects of a kind are known, so that an unknown one is absent.
+	synced func(workload.ObjectKind) bool
+	// watched is since when that is so.
+	watched func(workload.ObjectKind) time.Time
+
+	mu      sync.Mutex
+	leading bool
+	logs    map[workload.Object]*history.Log
+	dirty   map[string]bool
+	// shards is how many ConfigMaps hold each namespace's history.
+	shards map[string]int
+	// unwatched is the last moment at which the leader before surely watched; zero when there was none.
+	unwatched time.Time
+	// heard is when a watch event of each kind last arrived: what a list then brings may have changed since.
+	heard map[workload.ObjectKind]time.Time
+	// unseen are objects whose log comes from a leader before and that this one has not looked at yet.
+	unseen map[workload.Object]bool
+	kick   chan struct{}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (h *historian) NeedLeaderElection() bool { return true }
+
+// Start loads what the leader before left, looks at every object, and then writes what changes until the context ends.
+func (h *historian) Start(ctx context.Context) error {
+	for {
+		err := h.load(ctx)
+		if err == nil {
+			break
+		}
+		h.log.Error(err, "Cannot read the history; trying again", "retryIn", flushRetry)
+		if !h.sleep(ctx, flushRetry) {
+			return nil
+		}
+	}
+	h.follow(h.index.consumedObjects(), h.clock.Now())
+	for {
+		select {
+		case <-ctx.Done():
+			h.flush(context.WithoutCancel(ctx))
+			return nil
+		case <-h.kick:
+		}
+		if !h.sleep(ctx, flushDelay) {
+			continue
+		}
+		for !h.flush(ctx) && h.sleep(ctx, flushRetry) {
+		}
+	}
+}
+
+func (h *historian) sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-h.clock.After(d):
+		return true
+	}
+}
+
+func (h *historian) load(ctx context.Context) error {
+	lease := &coordinationv1.Lease{}
+	err := h.reader.Get(ctx, client.ObjectKey{Namespace: h.namespace, Name: v1.LeaseLeader}, lease)
+	if err != nil {
+		return fmt.Errorf("get lease: %w", err)
+	}
+	logs, shards, err := cluster.ReadHistory(ctx, h.reader, h.namespace)
+	if logs == nil && err != nil {
+		return fmt.Errorf("read history: %w", err)
+	}
+	if err != nil {
+		h.log.Error(err, "Some of the history cannot be read and begins anew")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leading, h.shards = true, shards
+	h.logs, h.unseen = map[workload.Object]*history.Log{}, map[workload.Object]bool{}
+	for _, l := range logs {
+		h.logs[l.Object] = &l
+		h.unseen[l.Object] = true
+	}
+	if lease.Spec.HolderIdentity != nil {
+		// What the leader before saw in its last moments it may not have had the time to write.
+		if t := h.signs.before(*lease.Spec.HolderIdentity); !t.IsZero() {
+			h.unwatched = t.Add(-flushDelay - flushRetry)
+		}
+	}
+	return nil
+}
+
+// look is one look at a config object.
+type look struct {
+	at time.Time
+	// digested is what was seen; nil when the object is absent.
+	digested *cluster.Digested
+	// fresh says that the object was seen coming into being.
+	fresh bool
+	// listed says that it came by no watch event of its own, so that changes before may have been missed.
+	listed bool
+	// absent is since when a fresh object had been absent; zero when that is not known.
+	absent time.Time
+}
+
+// follow looks at objects that nobody consumed before, or that nobody looked at since this process leads.
+func (h *historian) follow(objects []workload.Object, now time.Time) {
+	for _, o := range objects {
+		if !h.synced(o.Kind) {
+			continue
+		}
+		h.meet(o, now)
+	}
+}
+
+// meet looks at an object of which nobody was told by a watch event. Where its history begins, it begins with what the watch
+// had shown before.
+func (h *historian) meet(o workload.Object, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// Under the lock, so that no look that is newer comes in between.
+	a := h.index.acquaintance(o, h.watched(o.Kind), now)
+	k := look{at: now, digested: a.digested, listed: true}
+	if h.logs[o] == nil && !a.since.IsZero() {
+		k = look{at: a.since, digested: a.digested, fresh: a.born, listed: !a.born, absent: a.absent}
+	}
+	h.take(o, k)
+}
+
+// saw takes in a look at a config object.
+func (h *historian) saw(o workload.Object, k look) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.take(o, k)
+}
+
+// take takes in a look. An object has a history from when somebody first consumed it.
+func (h *historian) take(o workload.Object, k look) {
+	_, consumed := h.index.consumed(o)
+	l := h.logs[o]
+	if !h.leading || l == nil && !consumed {
+		return
+	}
+	if l == nil {
+		l = &history.Log{Object: o}
+		h.logs[o] = l
+	}
+	if l.Observe(h.observation(o, k)) {
+		h.dirty[o.Namespace] = true
+		select {
+		case h.kick <- struct{}{}:
+		default:
+		}
+	}
+	delete(h.unseen, o)
+}
+
+// freshFor is how young an object must be for its first content to count as known from its creation on.
+const freshFor = 5 * time.Second
+
+// observation says what a look at an object shows, and how far it can be trusted.
+func (h *historian) observation(o workload.Object, l look) history.Observation {
+	obs := history.Observation{
+		At: l.at, Content: digest.AbsentIn(o.Kind, h.key), Lag: h.lag, EveryEvent: !l.listed && !h.unseen[o],
+	}
+	if silence := h.signs.silence(); silence > renewEvery {
+		obs.Lag += silence
+	}
+	switch {
+	case h.unseen[o]:
+		obs.Unwatched = h.unwatched
+	case l.listed:
+		obs.Unwatched = h.heard[o.Kind]
+	}
+	if !l.listed {
+		h.heard[o.Kind] = latest(h.heard[o.Kind], l.at)
+	}
+	if l.digested == nil {
+		return obs
+	}
+	d := l.digested
+	obs.Content, obs.Immutable = d.Content, d.Immutable
+	obs.UID, obs.ResourceVersion = string(d.UID), d.ResourceVersion
+	obs.Created, obs.Written = d.CreationTimestamp.Time, d.Written
+	obs.Fresh = l.fresh && !l.listed && l.at.Sub(obs.Created) < freshFor && !obs.Written.After(obs.Created)
+	obs.AbsentSince = l.absent
+	return obs
+}
+
+// flush writes the history of every namespace in which something changed, and reports whether all of it is written.
+func (h *historian) flush(ctx context.Context) bool {
+	ok := true
+	for _, ns := range h.takeDirty() {
+		if err := h.write(ctx, ns); err != nil {
+			ok = false
+			h.metrics.historyErrors.Inc()
+			h.log.Error(err, "Cannot write the history; trying again", "historyOf", ns, "retryIn", flushRetry)
+			h.mu.Lock()
+			h.dirty[ns] = true
+			h.mu.Unlock()
+		}
+	}
+	return ok
+}
+
+func (h *historian) takeDirty() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	namespaces := slices.Sorted(maps.Keys(h.dirty))
+	clear(h.dirty)
+	return namespaces
+}
+
+// write applies the ConfigMaps that hold a namespace's history.
+func (h *historian) write(ctx context.Context, ns string) error {
+	shards, before, failed := h.encode(ns)
+	for i, data := range slices.Backward(shards) { // the order in which nothing is lost half-way
+		cm := corev1ac.ConfigMap(shardName(ns, i), h.namespace).WithLabels(map[string]string{v1.LabelHistory: ns}).WithData(data)
+		if err := h.client.Apply(ctx, cm, client.FieldOwner(v1.FieldManager), client.ForceOwnership); err != nil {
+			return fmt.Errorf("apply history: %w", err)
+		}
+		h.metrics.historyWrites.Inc()
+	}
+	for i := len(shards); i < before; i++ {
+		cm := &corev1.ConfigMap{}
+		cm.Namespace, cm.Name = h.namespace, shardName(ns, i)
+		if err := client.IgnoreNotFound(h.client.Delete(ctx, cm)); err != nil {
+			return fmt.Errorf("delete history: %w", err)
+		}
+	}
+	h.mu.Lock()
+	h.shards[ns] = len(shards)
+	h.mu.Unlock()
+	if failed != nil {
+		h.log.Error(failed, "Some of the history cannot be kept", "historyOf", ns)
+	}
+	return nil
+}
+
+// encode gives the data of each ConfigMap of a namespace's history, and how many there were before. Objects that are gone
+// and that nobody consumes any more are forgotten.
+func (h *historian) encode(ns string) (shards []map[string]string, before int, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var logs []history.Log
+	for o, l := range h.logs {
+		if o.Namespace != ns {
+			continue
+		}
+		if d, consumed := h.index.consumed(o); d == nil && !consumed && h.synced(o.Kind) {
+			delete(h.logs, o)
+			continue
+		}
+		logs = append(logs, *l)
+	}
+	shards, err = history.Encode(logs)
+	return shards, h.shards[ns], err
+}
+
+// shardName names the n-th ConfigMap of a namespace's history. A namespace's name has no dot, so no two share a name.
+func shardName(ns string, n int) string {
+	if n == 0 {
+		return v1.HistoryPrefix + ns
+	}
+	return fmt.Sprintf("%s%s.%d", v1.HistoryPrefix, ns, n)
+}

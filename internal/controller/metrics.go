@@ -1,0 +1,88 @@
+package controller
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tidemark.dev/tidemark/internal/stamp"
+)
+
+// Metrics are the controller's own metrics, all with the prefix tidemark_. Series of one workload exist only while
+// something about it calls for attention, so their number is bounded by the number of held workloads.
+type Metrics struct {
+	rolls         *prometheus.CounterVec
+	records       *prometheus.CounterVec
+	holds         *prometheus.CounterVec
+	held          *prometheus.GaugeVec
+	problems      *prometheus.GaugeVec
+	writeErrors   *prometheus.CounterVec
+	watchProblems *prometheus.GaugeVec
+	historyWrites prometheus.Counter
+	historyErrors prometheus.Counter
+	paused        prometheus.Gauge
+	rolling       prometheus.Gauge
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		rolls:         counters("rolls_total", "Stamps written, each of which rolls its workload.", "kind", "namespace"),
+		records:       counters("records_total", "Records written to the metadata of workloads, which roll nothing.", "reason"),
+		holds:         counters("holds_total", "Rollouts that were wanted and held, counted when the hold began.", "reason"),
+		held:          gauges("held", "1 while a wanted rollout of the workload is held.", "kind", "namespace", "name", "reason"),
+		problems:      gauges("workload_problems", "Annotations or templates of the workload that cannot be read.", "kind", "namespace", "name"),
+		writeErrors:   counters("write_errors_total", "Writes to workloads that the API refused.", "kind", "cause"),
+		watchProblems: gauges("watch_problem", "1 while a kind cannot be watched: not served, or the right is missing.", "kind"),
+		historyWrites: prometheus.NewCounter(prometheus.CounterOpts{Name: "tidemark_history_writes_total", Help: "Writes of the history."}),
+		historyErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "tidemark_history_write_errors_total", Help: "Writes of the history that failed; each is tried again."}),
+		paused:        prometheus.NewGauge(prometheus.GaugeOpts{Name: "tidemark_paused", Help: "1 while everything is paused."}),
+		rolling:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "tidemark_rolling", Help: "Workloads that Tidemark has stamped and that have not finished rolling."}),
+	}
+	for _, c := range []prometheus.Collector{
+		m.rolls, m.records, m.holds, m.held, m.problems, m.writeErrors, m.watchProblems, m.historyWrites, m.historyErrors, m.paused, m.rolling,
+	} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tidemark_" + name, Help: help}, labels)
+}
+
+func gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tidemark_" + name, Help: help}, labels)
+}
+
+func (m *Metrics) watchProblem(kind string, on bool) {
+	m.watchProblems.WithLabelValues(kind).Set(boolean(on))
+}
+
+func (m *Metrics) rolled(id ID) { m.rolls.WithLabelValues(id.GVK.Kind, id.Namespace).Inc() }
+
+func (m *Metrics) recorded(reason stamp.Reason) { m.records.WithLabelValues(string(reason)).Inc() }
+
+// hold says that a rollout of the workload is held for the reason; "" that none is.
+func (m *Metrics) hold(id ID, reason string) {
+	m.held.DeletePartialMatch(prometheus.Labels{"kind": id.GVK.Kind, "namespace": id.Namespace, "name": id.Name})
+	if reason != "" {
+		m.holds.WithLabelValues(reason).Inc()
+		m.held.WithLabelValues(id.GVK.Kind, id.Namespace, id.Name, reason).Set(1)
+	}
+}
+
+func (m *Metrics) workloadProblems(id ID, n int) {
+	if n == 0 {
+		m.problems.DeleteLabelValues(id.GVK.Kind, id.Namespace, id.Name)
+		return
+	}
+	m.problems.WithLabelValues(id.GVK.Kind, id.Namespace, id.Name).Set(float64(n))
+}
+
+func boolean(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

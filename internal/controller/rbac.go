@@ -1,0 +1,27 @@
+package controller
+
+// The rights of the controller, from which `make generate` writes deploy/manifests/role.yaml. Each line is a right that
+// something here uses; the acceptance tests run with exactly these.
+
+// Workloads: watched for their templates, patched to write the stamp with its record. There is no create, update or delete.
+//+kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch;patch
+//+kubebuilder:rbac:groups=batch,resources=cronjobs,verbs=get;list;watch;patch
+
+// Configuration, with the namespaces that carry a mode or a pause.
+//+kubebuilder:rbac:groups="",resources=configmaps;secrets;namespaces,verbs=get;list;watch
+
+// What runs: the pods of each workload with the revisions that they belong to.
+//+kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+//+kubebuilder:rbac:groups=apps,resources=replicasets;controllerrevisions,verbs=list;watch
+
+// Events on the workloads; those of leader election still use the core group.
+//+kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+//+kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
+// Asked at start, so that a missing right is one clear message and not an endless retry.
+//+kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews,verbs=create
+
+// In Tidemark's own namespace only: leader election, the history of config objects, the key for digests of Secrets.
+//+kubebuilder:rbac:namespace=tidemark-system,groups=coordination.k8s.io,resources=leases,verbs=get;list;watch;create;update;patch
+//+kubebuilder:rbac:namespace=tidemark-system,groups="",resources=configmaps,verbs=create;update;patch;delete
+//+kubebuilder:rbac:namespace=tidemark-system,groups="",resources=secrets,verbs=create;get

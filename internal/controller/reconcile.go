@@ -1,0 +1,229 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/pace"
+	"tidemark.dev/tidemark/internal/stamp"
+)
+
+// conflictRetry is how soon a write is decided again after somebody else wrote first.
+const conflictRetry = 200 * time.Millisecond
+
+// Reconcile looks at one workload: it gathers, decides by the domain's pure functions, and makes at most one write.
+func (c *Controller) Reconcile(ctx context.Context, id ID) (reconcile.Result, error) {
+	s := c.index.workload(id)
+	if s == nil {
+		return reconcile.Result{}, nil
+	}
+	if c.memory.recall(id).written == s.object.GetResourceVersion() {
+		return reconcile.Result{}, nil // our own write has not come back: its event will bring us here again
+	}
+	c.finishRolling(s)
+	v := c.view(s)
+	c.sayProblems(s, v.problems)
+	if v.blind != "" {
+		return reconcile.Result{}, nil
+	}
+	if err := c.addRevisions(ctx, s, &v); err != nil {
+		return reconcile.Result{}, err
+	}
+	switch d := stamp.Decide(v.state); d.Action {
+	case stamp.WriteStamp:
+		return c.roll(ctx, s, v, d)
+	case stamp.WriteRecord:
+		return c.note(ctx, s, v, d)
+	case stamp.Nothing:
+		return c.rest(ctx, s, v, d)
+	default:
+		return reconcile.Result{}, fmt.Errorf("reconcile %s: unknown action %q", id, d.Action)
+	}
+}
+
+// roll writes the stamp as soon as it may be written.
+func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decision) (reconcile.Result, error) {
+	now := c.clock.Now()
+	first := c.memory.change(s.id, func(r *recollection) {
+		if r.wanted.IsZero() {
+			r.wanted = now
+		}
+	}).wanted
+	if first.IsZero() {
+		first = now
+	}
+	verdict := c.options.Pace.Decide(pace.Input{
+		Now: now, FirstChange: first, LastChange: v.changed, Rolls: d.Record.Rolls, Paused: v.paused != "",
+		ReleasePendingSince: c.releases.pendingSince(s.object),
+	})
+	if verdict.Answer == pace.Wait {
+		return c.hold(ctx, s, v, d, verdict)
+	}
+	turn := c.slots.ask(s.id, now)
+	if !turn.Granted {
+		c.sayHeld(s, "limit", fmt.Sprintf("%d other workloads roll before this one", turn.Ahead+c.options.MaxRolling))
+		return reconcile.Result{RequeueAfter: turn.Until.Sub(now)}, nil
+	}
+	written, err := c.write(ctx, s, v, d, d.Record.Noted(now, s.id.Namespace, d))
+	if err != nil || !written {
+		c.leave(s.id)
+		return c.afterWrite(s, written, err)
+	}
+	c.memory.change(s.id, func(r *recollection) { r.rolling = true })
+	c.metrics.rolled(s.id)
+	c.announcer.rolled(s, d)
+	c.clearWish(s.id)
+	return reconcile.Result{}, nil
+}
+
+// hold keeps a wanted rollout back. A storm is noted on the workload, so that it is seen and outlives the controller.
+func (c *Controller) hold(ctx context.Context, s *subject, v view, d stamp.Decision, verdict pace.Verdict) (reconcile.Result, error) {
+	now := c.clock.Now()
+	if !c.memory.recall(s.id).rolling {
+		c.leave(s.id)
+	}
+	result := reconcile.Result{}
+	if !verdict.Until.IsZero() {
+		result.RequeueAfter = max(verdict.Until.Sub(now), time.Millisecond)
+	}
+	switch verdict.Reason {
+	case pace.Paused:
+		c.sayHeld(s, string(verdict.Reason), "Tidemark is paused "+v.paused)
+	case pace.Storm:
+		c.sayHeld(s, string(verdict.Reason), "the configuration keeps changing ("+names(d.Changed, s.id.Namespace)+
+			"); it rolls once more when it has been quiet until "+verdict.Until.UTC().Format(time.TimeOnly))
+		if v.state.Record != nil && v.state.Record.Hold == nil {
+			written, err := c.write(ctx, s, v, stamp.Decision{Action: stamp.WriteRecord}, v.state.Record.WithHold(stamp.HoldStorm, now))
+			if err != nil || !written {
+				return c.afterWrite(s, written, err)
+			}
+		}
+	case pace.Release:
+		// Its end is not an event of the workload.
+		c.sayHeld(s, string(verdict.Reason), "the Helm release that owns it is pending")
+		result.RequeueAfter = min(result.RequeueAfter, time.Second)
+	case pace.Settle, pace.None:
+	}
+	return result, nil
+}
+
+// note writes the record alone.
+func (c *Controller) note(ctx context.Context, s *subject, v view, d stamp.Decision) (reconcile.Result, error) {
+	if v.paused != "" {
+		return reconcile.Result{}, nil
+	}
+	now := c.clock.Now()
+	// A workload is often created a moment before the objects that it reads: what comes within the settle time was there.
+	if age := now.Sub(s.object.GetCreationTimestamp().Time); d.Reason == stamp.FirstRecord && age < c.options.Pace.Settle {
+		return reconcile.Result{RequeueAfter: c.options.Pace.Settle - age}, nil
+	}
+	record := d.Record.Noted(now, s.id.Namespace, d)
+	written, err := c.write(ctx, s, v, d, record)
+	if err != nil || !written {
+		return c.afterWrite(s, written, err)
+	}
+	c.metrics.recorded(d.Reason)
+	if d.Reason == stamp.RolledBack {
+		c.announcer.rolledBack(s, d)
+	}
+	c.clearWish(s.id)
+	return reconcile.Result{}, nil
+}
+
+// rest is for workloads that want nothing: what was said of them before is taken back.
+func (c *Controller) rest(ctx context.Context, s *subject, v view, d stamp.Decision) (reconcile.Result, error) {
+	if d.Reason == stamp.Waiting {
+		if c.remember(s.id, "waiting") {
+			c.announcer.waiting(s, d.Missing)
+		}
+		return reconcile.Result{}, nil
+	}
+	if d.Reason == stamp.Observed || v.state.Record == nil || v.state.Record.Hold == nil || v.paused != "" {
+		c.clearWish(s.id)
+		return reconcile.Result{}, nil
+	}
+	// Held for a storm that came back to where it began: the hold goes when it is over.
+	now := c.clock.Now()
+	verdict := c.options.Pace.Decide(pace.Input{Now: now, FirstChange: v.changed, LastChange: v.changed, Rolls: v.state.Record.Rolls})
+	if verdict.Reason == pace.Storm {
+		return reconcile.Result{RequeueAfter: max(verdict.Until.Sub(now), time.Millisecond)}, nil
+	}
+	written, err := c.write(ctx, s, v, stamp.Decision{Action: stamp.WriteRecord}, v.state.Record.WithoutHold())
+	if err != nil || !written {
+		return c.afterWrite(s, written, err)
+	}
+	c.clearWish(s.id)
+	return reconcile.Result{}, nil
+}
+
+// write makes the one write of a look: the record, and with [stamp.WriteStamp] the stamp in the same patch. It carries the
+// resourceVersion that it was decided on; false without an error means that somebody else wrote first.
+func (c *Controller) write(ctx context.Context, s *subject, v view, d stamp.Decision, record stamp.Record) (bool, error) {
+	annotation, sum := stamp.Encode(record)
+	p := cluster.Patch{
+		ResourceVersion: s.object.GetResourceVersion(),
+		Annotations:     map[string]*string{v1.AnnotationRecord: &annotation},
+		Labels:          map[string]*string{v1.LabelRecordSum: &sum},
+	}
+	if v.optIn != "" {
+		mode := string(v.optIn)
+		p.Annotations[v1.AnnotationMode] = &mode
+	}
+	if d.Action == stamp.WriteStamp {
+		p.TemplateAnnotations = map[string]*string{v1.AnnotationConfigHash: &d.Stamp}
+	}
+	body, err := s.kind.JSON(p)
+	if err != nil {
+		return false, fmt.Errorf("encode patch: %w", err)
+	}
+	obj := &metav1.PartialObjectMetadata{}
+	obj.SetGroupVersionKind(s.kind.GroupVersionKind)
+	obj.SetNamespace(s.id.Namespace)
+	obj.SetName(s.id.Name)
+	err = c.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1.FieldManager))
+	switch {
+	case err == nil:
+		c.memory.change(s.id, func(r *recollection) { r.written = p.ResourceVersion })
+		return true, nil
+	case apierrors.IsConflict(err):
+		c.metrics.writeErrors.WithLabelValues(s.id.GVK.Kind, "conflict").Inc()
+		return false, nil
+	default:
+		c.metrics.writeErrors.WithLabelValues(s.id.GVK.Kind, cause(err)).Inc()
+		return false, err
+	}
+}
+
+func cause(err error) string {
+	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
+		return strings.ToLower(string(reason))
+	}
+	return "unreachable"
+}
+
+// afterWrite is the result of a look whose write did not go through: a conflict is decided again soon, a workload that is
+// gone needs nothing, and anything else is tried again with backoff for ever.
+func (c *Controller) afterWrite(s *subject, written bool, err error) (reconcile.Result, error) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, nil
+	case err != nil:
+		if c.remember(s.id, "refused") {
+			c.announcer.refused(s, err)
+		}
+		return reconcile.Result{}, fmt.Errorf("write stamp of %s: %w", s.id, err)
+	case !written:
+		return reconcile.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return reconcile.Result{}, nil
+}

@@ -1,0 +1,60 @@
+package controller
+
+import (
+	"strings"
+	"time"
+)
+
+// sayHeld tells once that a wanted rollout is held.
+func (c *Controller) sayHeld(s *subject, reason, why string) {
+	if c.remember(s.id, reason) {
+		c.announcer.held(s, reason, why)
+		c.log.Info("Rollout held", "workload", s.id.String(), "reason", reason, "why", why)
+	}
+}
+
+// remember notes for which reason a workload is held and reports whether that is new.
+func (c *Controller) remember(id ID, reason string) bool {
+	before := c.memory.change(id, func(r *recollection) { r.hold = reason })
+	if before.hold == reason {
+		return false
+	}
+	c.metrics.hold(id, reason)
+	return true
+}
+
+// clearWish forgets that a rollout was wanted, and why it was held.
+func (c *Controller) clearWish(id ID) {
+	before := c.memory.change(id, func(r *recollection) { r.wanted, r.hold = time.Time{}, "" })
+	if before.hold != "" {
+		c.metrics.hold(id, "")
+	}
+	if !before.wanted.IsZero() && !before.rolling {
+		c.leave(id)
+	}
+}
+
+// sayProblems tells once what cannot be read on a workload.
+func (c *Controller) sayProblems(s *subject, problems []string) {
+	text := strings.Join(problems, "; ")
+	before := c.memory.change(s.id, func(r *recollection) { r.problems = text })
+	if before.problems == text {
+		return
+	}
+	c.metrics.workloadProblems(s.id, len(problems))
+	if text != "" {
+		c.announcer.problem(s, text)
+		c.log.Info("Cannot read all of a workload; others are not affected", "workload", s.id.String(), "problem", text)
+	}
+}
+
+// forget drops all that is kept about a workload that is gone.
+func (c *Controller) forget(id ID) {
+	before := c.memory.recall(id)
+	c.memory.forget(id)
+	if before.hold != "" {
+		c.metrics.hold(id, "")
+	}
+	c.metrics.workloadProblems(id, 0)
+	c.leave(id)
+}

@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/pace"
+)
+
+// slots bounds how many workloads roll at the same time, in terms of workload IDs.
+type slots struct {
+	queue   *pace.Queue
+	timeout time.Duration
+
+	mu  sync.Mutex
+	ids map[pace.Workload]ID
+}
+
+func newSlots(limit int, timeout time.Duration) *slots {
+	return &slots{queue: pace.NewQueue(limit), timeout: timeout, ids: map[pace.Workload]ID{}}
+}
+
+func queued(id ID) pace.Workload {
+	return pace.Workload{Namespace: id.Namespace, Name: strings.ToLower(id.GVK.GroupKind().String()) + "/" + id.Name}
+}
+
+// ask asks for a slot.
+func (s *slots) ask(id ID, now time.Time) pace.Turn {
+	w := queued(id)
+	s.mu.Lock()
+	s.ids[w] = id
+	s.mu.Unlock()
+	return s.queue.Ask(w, s.timeout, now)
+}
+
+// done ends the workload's slot, or its wait for one, and returns who got a slot by that.
+func (s *slots) done(id ID, now time.Time) []ID {
+	w := queued(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.ids[w]; !known {
+		return nil
+	}
+	delete(s.ids, w)
+	return s.known(s.queue.Done(w, now))
+}
+
+func (s *slots) known(workloads []pace.Workload) []ID {
+	var ids []ID
+	for _, w := range workloads {
+		if id, ok := s.ids[w]; ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// finishRolling gives the workload's slot back when it has rolled, or when it cannot: the others need not wait for a
+// person.
+func (c *Controller) finishRolling(s *subject) {
+	if !c.memory.recall(s.id).rolling {
+		return
+	}
+	if r := cluster.RolloutOf(s.object); !r.Done && r.Stuck == "" {
+		return
+	}
+	c.memory.change(s.id, func(r *recollection) { r.rolling = false })
+	c.leave(s.id)
+}
+
+// leave gives up a workload's slot, or its place in the queue for one.
+func (c *Controller) leave(id ID) {
+	c.enqueue(c.slots.done(id, c.clock.Now())...)
+	rolling, _ := c.slots.queue.Len()
+	c.metrics.rolling.Set(float64(rolling))
+}
