@@ -1,0 +1,139 @@
+package v1
+
+import "time"
+
+// APIVersion is the apiVersion of the documents that the command line prints. Fields are added to them within v1, never
+// changed or removed. A field that is absent is empty, or not known where its description says so.
+const APIVersion = Domain + "/v1"
+
+// Kinds of the documents that the command line prints.
+const (
+	KindFleetList   = "FleetList"
+	KindFleet       = "Fleet"
+	KindExplanation = "Explanation"
+)
+
+// FleetList is what `tidemark status -o json` prints.
+type FleetList struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the cluster was read, by the API server's clock.
+	Time time.Time `json:"time"`
+	// Items are the fleets by namespace, kind and name.
+	Items []Fleet `json:"items"`
+	// Remarks say what could not be read, and what is unknown because of it.
+	Remarks []string `json:"remarks,omitempty"`
+}
+
+// Fleet is the pods of one workload, and how far they are from the configuration that is applied.
+type Fleet struct {
+	// APIVersion and Kind are set on a fleet that is printed by itself, as --watch does.
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+
+	Workload WorkloadReference `json:"workload"`
+	// Mode is "observe" or "roll".
+	Mode string `json:"mode"`
+	// Paused says where Tidemark is paused for the workload, and by whom; absent when it is not.
+	Paused string `json:"paused,omitempty"`
+	// Verdict is "in-step", "rolling", "split", "dormant", "rolled-back", "waiting", "held" or "unknown"; in a watch
+	// also "gone".
+	Verdict string `json:"verdict"`
+	// Possibly is "dormant" where nothing is proved, and write times hint that the pods are behind.
+	Possibly string `json:"possibly,omitempty"`
+	// InStep is what --exit-code counts: false for every verdict but in-step, and unknown without a hint.
+	InStep bool `json:"inStep"`
+	// Since is when the verdict began; absent when not known.
+	Since time.Time `json:"since,omitzero"`
+	// Reason says why in one sentence.
+	Reason string `json:"reason"`
+	// Stamp is the stamp on the pod template.
+	Stamp string `json:"stamp,omitempty"`
+	// HeldBack are the objects that a rollback left on an older version on purpose.
+	HeldBack []string `json:"heldBack,omitempty"`
+	// Behind is how many pods are known to run another version than the applied one.
+	Behind int `json:"behind"`
+	// Versions counts the running pods by loaded version.
+	Versions []FleetVersion `json:"versions"`
+	// Objects are the config objects that the workload's pods consume.
+	Objects []FleetObject `json:"objects"`
+	// Pods are the pods, with what each container loaded.
+	Pods []FleetPod `json:"pods"`
+	// Problems are annotations that could not be heeded.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// WorkloadReference names a workload.
+type WorkloadReference struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace"`
+	Name       string `json:"name"`
+	UID        string `json:"uid,omitempty"`
+}
+
+// FleetVersion is how many pods run one loaded version.
+type FleetVersion struct {
+	// Version identifies the combination of loaded contents; absent when not known.
+	Version string `json:"version,omitempty"`
+	// Applied says that it is the applied one.
+	Applied bool `json:"applied"`
+	Pods    int  `json:"pods"`
+}
+
+// FleetObject is a config object that a fleet consumes.
+type FleetObject struct {
+	// Object is "configmap/NAMESPACE/NAME" or "secret/NAMESPACE/NAME".
+	Object string `json:"object"`
+	// Applied is the digest of what the workload's template consumes of the present content; absent when not known.
+	Applied string `json:"applied,omitempty"`
+	// Present says that the object exists; absent when that is not known.
+	Present *bool `json:"present,omitempty"`
+	// Required says that a pod cannot start without it.
+	Required bool `json:"required"`
+	// Live says that the program reloads it by itself.
+	Live bool `json:"live,omitempty"`
+	// Written is the newest write to consumed keys that the object's metadata tells of, and WrittenBy its field manager.
+	// They hint, and prove nothing.
+	Written   time.Time `json:"written,omitzero"`
+	WrittenBy string    `json:"writtenBy,omitempty"`
+	// Problem is why its content is not known.
+	Problem string `json:"problem,omitempty"`
+}
+
+// FleetPod is one pod.
+type FleetPod struct {
+	Name     string `json:"name"`
+	Node     string `json:"node,omitempty"`
+	Revision string `json:"revision,omitempty"`
+	Ready    bool   `json:"ready"`
+	// Version as in [FleetVersion]; absent when not known.
+	Version string `json:"version,omitempty"`
+	// Behind says that the pod is known to run another version than the applied one.
+	Behind     bool             `json:"behind"`
+	Containers []FleetContainer `json:"containers"`
+}
+
+// FleetContainer is one container of a pod.
+type FleetContainer struct {
+	Name    string        `json:"name"`
+	Started time.Time     `json:"started,omitzero"`
+	Loaded  []FleetLoaded `json:"loaded"`
+}
+
+// FleetLoaded is what one container loaded of one object.
+type FleetLoaded struct {
+	// Object as in [FleetObject].
+	Object string `json:"object"`
+	// Digest of what the container consumes, as it loaded it; absent when not known. Digests compare only where the part
+	// before the hyphen is the same.
+	Digest string `json:"digest,omitempty"`
+	// Applied is the same digest of the present content; absent when not known.
+	Applied string `json:"applied,omitempty"`
+	// Evidence is "pinned", "reported", "inferred", "write-times" or "unknown".
+	Evidence string `json:"evidence"`
+	// Why explains the evidence.
+	Why string `json:"why"`
+	// Since is the earliest moment at which it can have been read.
+	Since time.Time `json:"since,omitzero"`
+}

@@ -1,0 +1,38 @@
+// Command tidemark shows how far the pods of a cluster are from the configuration that is applied. Under the name
+// kubectl-tidemark it is a plugin of kubectl.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"tidemark.dev/tidemark/internal/cli"
+)
+
+// Set by the build with -ldflags "-X main.version=… -X main.commit=…".
+var (
+	version = "devel"
+	commit  = ""
+)
+
+func main() {
+	log.SetLogger(logr.Discard()) // what the client library logs says nothing to the person at the terminal
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := cli.Run(ctx, cli.Config{
+		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+		Clock:     clock.RealClock{},
+		Plugin:    strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-"),
+		Build:     cli.Build{Version: version, Commit: commit},
+	}, os.Args[1:])
+	stop()
+	os.Exit(status)
+}

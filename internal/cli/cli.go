@@ -1,0 +1,105 @@
+// Package cli is the command line: verbs that show how far fleets are from their configuration, or that stop Tidemark.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+)
+
+// Config is what the command line gets from its main.
+type Config struct {
+	genericiooptions.IOStreams
+	// Clock times a watch, and gives the time where no API server does.
+	Clock clock.WithTicker
+	// Plugin says that the program was started as a plugin of kubectl.
+	Plugin bool
+	// Build is what was built.
+	Build Build
+}
+
+// Build says what the program was built from.
+type Build struct {
+	// Version of Tidemark, "devel" where none was given to the build.
+	Version string `json:"version"`
+	// Commit it was built from; absent where not known.
+	Commit string `json:"commit,omitempty"`
+}
+
+// Exit statuses.
+const (
+	exitOK        = 0
+	exitNotInStep = 1
+	exitError     = 2
+)
+
+// errNotInStep ends a run whose findings the caller asked to have in the exit status; it is not reported.
+var errNotInStep = errors.New("not in step")
+
+// Run runs the command line with the arguments until it is done or the context ends, and gives the exit status.
+func Run(ctx context.Context, config Config, args []string) int {
+	root := New(config)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errNotInStep):
+		return exitNotInStep
+	case errors.As(err, &usage):
+		fmt.Fprintf(config.ErrOut, "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		fmt.Fprintln(config.ErrOut, "error: interrupted")
+	default:
+		fmt.Fprintf(config.ErrOut, "error: %v\n", err)
+	}
+	return exitError
+}
+
+// usageError is an error in how a verb was called.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// New makes the command line.
+func New(config Config) *cobra.Command {
+	name := "tidemark"
+	if config.Plugin {
+		name = "kubectl tidemark"
+	}
+	s := &session{
+		Config: config,
+		flags:  genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50),
+		system: v1.DefaultNamespace, defaultMode: v1.ModeObserve,
+	}
+	root := &cobra.Command{
+		Use:   "tidemark",
+		Short: "Make configuration changes take effect when someone decides, on every pod",
+		Long: fill(name, `
+			Tidemark shows the distance between the configuration that is applied in a Kubernetes cluster
+			and the one that its pods are running, and closes it with ordinary rollouts.
+
+			"status" and "explain" need nothing installed in the cluster, and only the right to read.
+			What a missing right hides is said, and is unknown: never "nothing there".
+
+			Exit status: 0 when the command did what it was asked to, 2 on any error. "status --exit-code"
+			has 1 when a fleet is not in step.`),
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	root.SetIn(config.In)
+	root.SetOut(config.Out)
+	root.SetErr(config.ErrOut)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	s.addFlags(root)
+	root.AddCommand(newStatus(s, name), newExplain(s, name), newPause(s, name), newResume(s, name), newVersion(s, name))
+	return root
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"time"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// judged is a workload with the verdict on its fleet.
+type judged struct {
+	cluster.Workload
+	fleet.Result
+}
+
+func judge(workloads []cluster.Workload) []judged {
+	out := make([]judged, 0, len(workloads))
+	for _, w := range workloads {
+		out = append(out, judged{w, w.Judge()})
+	}
+	return out
+}
+
+// inStep is what --exit-code counts. What is not known is no finding, unless write times hint at one.
+func inStep(r fleet.Result) bool {
+	switch r.Verdict {
+	case fleet.InStep:
+		return true
+	case fleet.Unknown:
+		return r.Possibly == ""
+	case fleet.Rolling, fleet.Split, fleet.Dormant, fleet.RolledBack, fleet.Waiting, fleet.Held:
+		return false
+	}
+	return false
+}
+
+// document is the fleet as it is printed in JSON and YAML.
+func (j judged) document() v1.Fleet {
+	f := v1.Fleet{
+		Workload: v1.WorkloadReference{
+			APIVersion: j.Kind.GroupVersion().String(), Kind: j.Kind.GroupVersionKind.Kind,
+			Namespace: j.Namespace, Name: j.Name, UID: j.UID,
+		},
+		Mode: string(j.Fleet.Mode), Paused: j.Fleet.PausedBy,
+		Verdict: string(j.Verdict), Possibly: string(j.Possibly), InStep: inStep(j.Result),
+		Since: seconds(j.Since), Reason: j.Reason, Stamp: j.Fleet.Stamp,
+		HeldBack: names(j.HeldBack), Behind: j.Behind,
+		Versions: []v1.FleetVersion{}, Objects: []v1.FleetObject{}, Pods: []v1.FleetPod{},
+		Problems: j.Problems,
+	}
+	for _, v := range j.Versions {
+		f.Versions = append(f.Versions, v1.FleetVersion{Version: v.Version, Applied: v.Applied, Pods: v.Pods})
+	}
+	for _, o := range j.Fleet.Objects {
+		f.Objects = append(f.Objects, objectDocument(o))
+	}
+	for _, p := range j.Pods {
+		f.Pods = append(f.Pods, podDocument(p))
+	}
+	return f
+}
+
+func objectDocument(o fleet.Object) v1.FleetObject {
+	out := v1.FleetObject{
+		Object: o.Use.Object.String(), Required: o.Use.Required, Live: o.Live,
+		Written: seconds(o.Written), WrittenBy: o.WrittenBy, Problem: o.Problem,
+	}
+	if o.Applied != nil {
+		out.Present = &o.Applied.Present
+		out.Applied = string(o.Applied.Consumed(o.Use))
+	}
+	return out
+}
+
+func podDocument(p fleet.PodResult) v1.FleetPod {
+	out := v1.FleetPod{
+		Name: p.Name, Node: p.Node, Revision: p.Revision, Ready: p.Ready, Version: p.Version, Behind: p.Behind,
+		Containers: []v1.FleetContainer{},
+	}
+	for _, c := range p.Containers {
+		container := v1.FleetContainer{Name: c.Name, Started: seconds(c.Started), Loaded: []v1.FleetLoaded{}}
+		for _, l := range c.Loaded {
+			container.Loaded = append(container.Loaded, v1.FleetLoaded{
+				Object: l.Object.String(), Digest: string(l.Digest), Applied: string(l.Applied),
+				Evidence: string(l.Evidence), Why: l.Why, Since: seconds(l.Since),
+			})
+		}
+		out.Containers = append(out.Containers, container)
+	}
+	return out
+}
+
+func names(objects []workload.Object) []string {
+	var out []string
+	for _, o := range objects {
+		out = append(out, o.String())
+	}
+	return out
+}
+
+// seconds is a time as documents have it.
+func seconds(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Second)
+}

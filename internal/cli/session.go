@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/stamp"
+)
+
+// session is what all verbs share: the streams, and the flags that lead to the cluster.
+type session struct {
+	Config
+	flags       *genericclioptions.ConfigFlags
+	system      string
+	kinds       []string
+	defaultMode string
+}
+
+func (s *session) addFlags(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	s.flags.AddFlags(flags)
+	flags.StringVar(&s.system, "tidemark-namespace", s.system, "Namespace in which Tidemark is installed, if it is.")
+	flags.StringArrayVar(&s.kinds, "kind", nil,
+		"Further kind of workload as GROUP/VERSION/KIND=PATH.TO.TEMPLATE, as the controller has it. May be repeated.")
+	flags.StringVar(&s.defaultMode, "default-mode", s.defaultMode,
+		"Mode where neither a workload nor its namespace chooses one, as the controller has it: observe or roll.")
+	s.completeFlags(root)
+}
+
+// connect connects to the cluster that the flags name.
+func (s *session) connect() (*cluster.Connection, error) {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	config.UserAgent = "tidemark/" + s.Build.Version
+	mapper, err := s.flags.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Connect(config, mapper, s.Clock.Now)
+}
+
+// namespace is the namespace that the flags or the kubeconfig name.
+func (s *session) namespace() (string, error) {
+	ns, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
+	return ns, err
+}
+
+// namespaceGiven reports whether a flag names the namespace.
+func (s *session) namespaceGiven() bool { return s.flags.Namespace != nil && *s.flags.Namespace != "" }
+
+// allKinds are the built-in kinds and those that flags add.
+func (s *session) allKinds() ([]cluster.Kind, error) {
+	kinds := cluster.BuiltinKinds()
+	for _, text := range s.kinds {
+		k, err := cluster.ParseKind(text)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--kind: %w", err)}
+		}
+		kinds = append(kinds, k)
+	}
+	return kinds, nil
+}
+
+func (s *session) mode() (stamp.Mode, error) {
+	switch m := stamp.Mode(s.defaultMode); m {
+	case stamp.Observe, stamp.Roll:
+		return m, nil
+	}
+	return "", usagef("--default-mode: %q is no mode: write observe or roll", s.defaultMode)
+}
+
+// survey is a look at the cluster that is not told yet what to look at.
+func (s *session) survey(kinds []cluster.Kind) (cluster.Survey, error) {
+	mode, err := s.mode()
+	if err != nil {
+		return cluster.Survey{}, err
+	}
+	c, err := s.connect()
+	if err != nil {
+		return cluster.Survey{}, err
+	}
+	return cluster.Survey{
+		Client: c.Client, Now: c.Now, Kinds: kinds, System: s.system, DefaultMode: mode,
+	}, nil
+}
+
+// mapper knows the short names of kinds.
+func (s *session) mapper() (meta.RESTMapper, error) { return s.flags.ToRESTMapper() }
