@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/fleet"
 )
 
 // Config is what the command line gets from its main.
@@ -23,6 +24,8 @@ type Config struct {
 	Plugin bool
 	// Build is what was built.
 	Build Build
+	// Margins are those of inference; the zero value has the defaults, which are safe.
+	Margins fleet.Settings
 }
 
 // Build says what the program was built from.

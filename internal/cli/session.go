@@ -88,7 +88,7 @@ func (s *session) survey(kinds []cluster.Kind) (cluster.Survey, error) {
 		return cluster.Survey{}, err
 	}
 	return cluster.Survey{
-		Client: c.Client, Now: c.Now, Kinds: kinds, System: s.system, DefaultMode: mode,
+		Client: c.Client, Now: c.Now, Kinds: kinds, System: s.system, DefaultMode: mode, Settings: s.Margins,
 	}, nil
 }
 

@@ -1,4 +1,4 @@
-// Package cluster translates between Kubernetes objects and domain values.
+// Package cluster turns Kubernetes objects into domain values, with the writes that go the other way.
 package cluster
 
 import (

@@ -102,8 +102,12 @@ func TestAnOrdinaryListIsMarked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range list.(*corev1.ConfigMapList).Items {
-		if d := digestOf(t, &list.(*corev1.ConfigMapList).Items[i]); !d.Listed || len(d.Annotations) != 0 {
+	configMaps, ok := list.(*corev1.ConfigMapList)
+	if !ok {
+		t.Fatalf("got %T", list)
+	}
+	for i := range configMaps.Items {
+		if d := digestOf(t, &configMaps.Items[i]); !d.Listed || len(d.Annotations) != 0 {
 			t.Errorf("%s: listed %t, annotations %v", d.Name, d.Listed, d.Annotations)
 		}
 	}

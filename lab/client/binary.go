@@ -29,7 +29,7 @@ func findBinary(given string) (string, error) {
 	if path == "" {
 		root, err := repositoryRoot()
 		if err != nil {
-			return "", fmt.Errorf("%w (%v, and %s is not set)", ErrNoBinary, err, BinaryVariable)
+			return "", fmt.Errorf("%w (%w, and %s is not set)", ErrNoBinary, err, BinaryVariable)
 		}
 		path = filepath.Join(root, "bin", "lab")
 	}

@@ -109,7 +109,8 @@ func (o Options) args() []string {
 
 // launch starts the process. The channel gets its first line.
 func (l *Lab) launch(args []string) (<-chan string, error) {
-	l.command = exec.Command(l.binary, args...)
+	// Not bound to a context: the lab outlives the call that starts it, until Stop.
+	l.command = exec.Command(l.binary, args...) //nolint:noctx,gosec // as said; the binary is the one that was asked for
 	l.command.Stderr = l.stderr
 	// A group of its own: an interrupt from the terminal reaches only the test, which then stops the lab.
 	l.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -146,7 +147,7 @@ func (l *Lab) await(ctx context.Context, ready <-chan string) error {
 		}
 		return nil
 	case <-l.ended:
-		return fmt.Errorf("the process ended: %v", l.waitErr)
+		return errors.Join(errors.New("the process ended"), l.waitErr)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

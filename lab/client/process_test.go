@@ -101,10 +101,10 @@ func TestLabEndsWithTheProcessThatStartedIt(t *testing.T) {
 func startAndWait() int {
 	lab, err := client.Start(context.Background(), client.Options{NoNodes: true})
 	if err != nil {
-		os.Stderr.WriteString(err.Error() + "\n")
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	os.Stdout.WriteString(lab.Status().Directory + "\n")
+	fmt.Println(lab.Status().Directory)
 	<-lab.Ended()
 	return 1
 }

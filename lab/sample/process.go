@@ -182,7 +182,7 @@ func (p *Process) serve() (stop func(), err error) {
 	}
 	server := &http.Server{Handler: p.handler(), ReadHeaderTimeout: 10 * time.Second}
 	go server.Serve(listener) //nolint:errcheck // ends when stop closes the server
-	return func() { server.Close() }, nil
+	return func() { _ = server.Close() }, nil
 }
 
 func describe(settings map[string]string) string {

@@ -1,4 +1,4 @@
-// Package controlplane runs etcd, the API server, the controller manager and the scheduler in this process.
+// Package controlplane runs a whole Kubernetes control plane, etcd included, in this process.
 package controlplane
 
 import (

@@ -96,6 +96,6 @@ func writeTerminationMessage(message string) {
 	if err != nil {
 		return // not in a container
 	}
-	defer f.Close()
 	fmt.Fprint(f, message)
+	_ = f.Close() // a message for people: there is nobody to tell that it is lost
 }

@@ -35,7 +35,7 @@ func run(args []string) int {
 		Env:       environment(),
 		Files:     sample.Disk{},
 		Out:       os.Stdout,
-		Listen:    func(port int) (net.Listener, error) { return net.Listen("tcp", fmt.Sprintf(":%d", port)) },
+		Listen:    func(port int) (net.Listener, error) { return listen(ctx, port) },
 		Terminate: writeTerminationMessage,
 		Publish:   box.publish,
 	}, sample.Disk{})
@@ -44,4 +44,9 @@ func run(args []string) int {
 		return asked
 	}
 	return code
+}
+
+func listen(ctx context.Context, port int) (net.Listener, error) {
+	var config net.ListenConfig
+	return config.Listen(ctx, "tcp", fmt.Sprintf(":%d", port))
 }
