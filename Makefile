@@ -22,7 +22,7 @@ TESTFLAGS ?=
 TIMEOUT   ?= 20m
 # Tests that take part in the soak have this in their name: short in `make test`, long in `make soak`.
 SOAK ?= Soak
-# ONCE=1 plays the demo without waiting for the Enter key, and judges it.
+# ONCE=1 ends the demo when it has been played; otherwise the cluster stays up for the reader.
 ONCE ?=
 
 ##@ Use
@@ -32,7 +32,7 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build lab ## Watch the incidents happen on a real Kubernetes, then not happen (ONCE=1: without stopping)
+demo: build lab ## Watch the incidents happen on a real Kubernetes, then not happen (ONCE=1: end by itself)
 	@go build -buildvcs=false -o $(BIN)/demo ./test/demo
 	@ONCE=$(ONCE) $(BIN)/demo
 
