@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
-	"net/http"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -50,9 +50,11 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	key, err := cluster.DigestKey(ctx, direct, o.Namespace)
-	if err != nil {
-		return nil, err
+	var key *digest.Key // without Secrets none is needed, nor the right to read it
+	if o.Secrets {
+		if key, err = cluster.DigestKey(ctx, direct, o.Namespace); err != nil {
+			return nil, err
+		}
 	}
 	lease, err := leaderLease(ctx, direct, o.Namespace)
 	if err != nil {
@@ -75,12 +77,15 @@ func New(ctx context.Context, o Options) (*App, error) {
 	err = controller.Register(ctx, mgr, controller.Options{
 		Namespace: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Kinds: kinds, Secrets: o.Secrets, Pace: o.Pace,
 		MaxRolling: o.MaxRolling, RollTimeout: o.RollTimeout, Workers: o.Workers, WatchLag: o.WatchLag, Key: key,
-		HelmRecords: records, History: o.LeaderElect, Lease: lease,
+		HelmRecords: records, History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease,
 	}, own)
 	if err != nil {
 		return nil, err
 	}
-	return &App{manager: mgr}, addChecks(mgr)
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add health check: %w", err)
+	}
+	return &App{manager: mgr}, nil
 }
 
 // Start runs the program until the context ends; an error means that it could not go on, such as a lost leader Lease.
@@ -100,7 +105,8 @@ func leaderLease(ctx context.Context, c client.Client, namespace string) (*coord
 }
 
 func managerOptions(o Options, scheme *runtime.Scheme, key *digest.Key) manager.Options {
-	share := true // nobody changes what the cache hands out
+	share := true             // nobody changes what the cache hands out
+	grace := 10 * time.Second // less than the pod's, so that the Lease is given up in time
 	return manager.Options{
 		Scheme: scheme,
 		Logger: o.Log,
@@ -118,8 +124,8 @@ func managerOptions(o Options, scheme *runtime.Scheme, key *digest.Key) manager.
 			},
 		},
 		LeaderElection: o.LeaderElect, LeaderElectionID: v1.LeaseLeader, LeaderElectionNamespace: o.Namespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &o.LeaseDuration, RenewDeadline: &o.RenewDeadline, RetryPeriod: &o.RetryPeriod,
+		LeaderElectionReleaseOnCancel: true, GracefulShutdownTimeout: &grace,
+		LeaseDuration: &o.LeaseDuration, RenewDeadline: &o.RenewDeadline, RetryPeriod: &o.RetryPeriod,
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddress},
 		HealthProbeBindAddress: o.ProbeAddress,
 		Controller:             config.Controller{SkipNameValidation: &share},
@@ -147,16 +153,4 @@ func helmRecords(mgr manager.Manager) (cache.Cache, error) {
 		return nil, fmt.Errorf("add cache of helm records: %w", err)
 	}
 	return records, nil
-}
-
-func addChecks(mgr manager.Manager) error {
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("add health check: %w", err)
-	}
-	return mgr.AddReadyzCheck("caches", func(r *http.Request) error {
-		if !mgr.GetCache().WaitForCacheSync(r.Context()) {
-			return fmt.Errorf("the caches are not in step with the cluster yet")
-		}
-		return nil
-	})
 }

@@ -93,6 +93,9 @@ func (o Options) validate() ([]cluster.Kind, error) {
 	if err := o.Pace.Validate(); err != nil {
 		errs = append(errs, err)
 	}
+	if o.MaxRolling > 0 && o.RollTimeout <= 0 {
+		errs = append(errs, errors.New("--roll-timeout: want more than 0, or --max-rolling=0"))
+	}
 	if o.Workers < 1 {
 		errs = append(errs, errors.New("--workers: want at least 1"))
 	}

@@ -56,6 +56,9 @@ func ParseKind(s string) (Kind, error) {
 		if slices.Contains(k.TemplatePath, "") {
 			return Kind{}, fmt.Errorf("parse kind %q: the path to the pod template has an empty field", s)
 		}
+		if first := k.TemplatePath[0]; first == "metadata" || first == "status" {
+			return Kind{}, fmt.Errorf("parse kind %q: no pod template is in %s", s, first)
+		}
 	}
 	return k, nil
 }

@@ -25,6 +25,17 @@ type memory struct {
 	noLease error
 }
 
+// behind reports whether the object holds, and has held for longer than the history may be late, what its log does not
+// know: whoever should write the history cannot, live Lease or not.
+func (o *object) behind(log history.Log, read time.Time) bool {
+	last := log.Newest().Content
+	if o.content == nil || o.content.Version != last.Version || o.content.Equal(last) {
+		return false
+	}
+	written := o.writes.Newest(workload.Consumption{}.Whole()).At
+	return !written.IsZero() && read.Sub(written) > historyLag
+}
+
 // historyLag is how late the history may be: a change is seen, gathered with others, and written, twice where need be.
 const historyLag = 15 * time.Second
 
@@ -165,6 +176,8 @@ func (m memory) completeTo(log history.Log, o *object, read time.Time) time.Time
 		return read
 	case m.lastSign.IsZero():
 		return log.Newest().Seen.Add(-historyLag)
+	case o.behind(log, read):
+		return log.Newest().Seen
 	}
 	return m.lastSign.Add(-historyLag)
 }

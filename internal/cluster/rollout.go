@@ -49,6 +49,9 @@ func deploymentRollout(d *appsv1.Deployment) Rollout {
 		return r
 	}
 	for _, c := range d.Status.Conditions {
+		if d.Status.ObservedGeneration < d.Generation {
+			break // they tell of the rollout before
+		}
 		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
 			r.Stuck = fmt.Sprintf("the rollout does not progress (%s): %s", c.Reason, c.Message)
 		}

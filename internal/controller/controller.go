@@ -52,6 +52,8 @@ type Options struct {
 	HelmRecords cache.Cache
 	// History says whether the history is kept; it needs leader election, which tells the gaps in watching.
 	History bool
+	// RenewDeadline is how long without a renewal of the leader Lease this process may still take itself for the leader.
+	RenewDeadline time.Duration
 	// Lease is the leader Lease as it was before this process took part; nil when there was none.
 	Lease *coordinationv1.Lease
 	// Clock is the real one where nil.
@@ -95,16 +97,22 @@ func Register(ctx context.Context, mgr manager.Manager, o Options, metrics *Metr
 		kinds: o.Kinds, namespace: o.Namespace, secrets: o.Secrets, enqueue: c.enqueue, gone: c.forget, synced: map[workload.ObjectKind]time.Time{},
 	}
 	h.synced, h.watched = c.watcher.knows, c.watcher.watchedSince
+	if o.HelmRecords != nil {
+		c.watcher.releases = func(ctx context.Context) error {
+			if err := c.releases.watch(ctx, o.HelmRecords); err != nil {
+				return fmt.Errorf("watch helm records: %w", err)
+			}
+			return nil
+		}
+	}
+	if err := mgr.AddReadyzCheck("watches", c.watcher.ready); err != nil {
+		return fmt.Errorf("add readiness check: %w", err)
+	}
 	if err := c.register(mgr); err != nil {
 		return err
 	}
 	if err := mgr.Add(c.watcher); err != nil {
 		return fmt.Errorf("add watcher: %w", err)
-	}
-	if o.HelmRecords != nil {
-		if err := c.releases.watch(ctx, o.HelmRecords); err != nil {
-			return fmt.Errorf("watch helm records: %w", err)
-		}
 	}
 	if !o.History {
 		return nil
@@ -118,7 +126,7 @@ func Register(ctx context.Context, mgr manager.Manager, o Options, metrics *Metr
 func (c *Controller) newHistorian(s *signs) *historian {
 	return &historian{
 		client: c.client, reader: c.reader, clock: c.clock, log: c.log.WithName("history"), metrics: c.metrics, index: c.index, signs: s,
-		key: c.options.Key, namespace: c.options.Namespace, lag: c.options.WatchLag,
+		key: c.options.Key, namespace: c.options.Namespace, lag: c.options.WatchLag, renewDeadline: c.options.RenewDeadline,
 		logs: map[workload.Object]*history.Log{}, dirty: map[string]bool{}, shards: map[string]int{},
 		unseen: map[workload.Object]bool{}, heard: map[workload.ObjectKind]time.Time{}, kick: make(chan struct{}, 1),
 	}

@@ -21,7 +21,14 @@ type announcer struct{ recorder events.EventRecorder }
 // maxNamed bounds how many objects one message names.
 const maxNamed = 5
 
+// maxNote is how long an Event's note may be, in bytes: the API refuses a longer one.
+const maxNote = 1024
+
 func (a announcer) event(obj runtime.Object, kind, reason, action, note string) {
+	const ellipsis = "…"
+	if len(note) > maxNote {
+		note = strings.ToValidUTF8(note[:maxNote-len(ellipsis)], "") + ellipsis
+	}
 	a.recorder.Eventf(obj, nil, kind, reason, action, "%s", note)
 }
 

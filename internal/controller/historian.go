@@ -27,6 +27,8 @@ const (
 	flushDelay = time.Second
 	// flushRetry is how long to wait after a write of the history failed.
 	flushRetry = 5 * time.Second
+	// flushLast is how long the last write may take when the program ends.
+	flushLast = 5 * time.Second
 	// renewEvery is how often the leader Lease is renewed; silence beyond it may have delayed what was watched.
 	renewEvery = 2 * time.Second
 )
@@ -45,6 +47,8 @@ type historian struct {
 	namespace string
 	// lag is how long a change may take to be seen.
 	lag time.Duration
+	// renewDeadline is how long after the last renewal of the Lease that was seen nobody else can lead.
+	renewDeadline time.Duration
 	// synced reports whether all objects of a kind are known, so that an unknown one is absent.
 	synced func(workload.ObjectKind) bool
 	// watched is since when that is so.
@@ -52,8 +56,10 @@ type historian struct {
 
 	mu      sync.Mutex
 	leading bool
-	logs    map[workload.Object]*history.Log
-	dirty   map[string]bool
+	// holder is this process's identity as the leader.
+	holder string
+	logs   map[workload.Object]*history.Log
+	dirty  map[string]bool
 	// shards is how many ConfigMaps hold each namespace's history.
 	shards map[string]int
 	// unwatched is the last moment at which the leader before surely watched; zero when there was none.
@@ -84,7 +90,9 @@ func (h *historian) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			h.flush(context.WithoutCancel(ctx))
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLast)
+			h.flush(last)
+			cancel()
 			return nil
 		case <-h.kick:
 		}
@@ -127,6 +135,7 @@ func (h *historian) load(ctx context.Context) error {
 		h.unseen[l.Object] = true
 	}
 	if lease.Spec.HolderIdentity != nil {
+		h.holder = *lease.Spec.HolderIdentity
 		// What the leader before saw in its last moments it may not have had the time to write.
 		if t := h.signs.before(*lease.Spec.HolderIdentity); !t.IsZero() {
 			h.unwatched = t.Add(-flushDelay - flushRetry)
@@ -159,10 +168,13 @@ func (h *historian) follow(objects []workload.Object, now time.Time) {
 }
 
 // meet looks at an object of which nobody was told by a watch event. Where its history begins, it begins with what the watch
-// had shown before.
+// had shown before. One whose history this process has begun, or gone on with, was told of ever since.
 func (h *historian) meet(o workload.Object, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.logs[o] != nil && !h.unseen[o] {
+		return
+	}
 	// Under the lock, so that no look that is newer comes in between.
 	a := h.index.acquaintance(o, h.watched(o.Kind), now)
 	k := look{at: now, digested: a.digested, listed: true}
@@ -232,8 +244,25 @@ func (h *historian) observation(o workload.Object, l look) history.Observation {
 	return obs
 }
 
+// ended says that a namespace is gone, whose history goes as well.
+func (h *historian) ended(ns string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.leading || h.shards[ns] == 0 {
+		return
+	}
+	h.dirty[ns] = true
+	select {
+	case h.kick <- struct{}{}:
+	default:
+	}
+}
+
 // flush writes the history of every namespace in which something changed, and reports whether all of it is written.
 func (h *historian) flush(ctx context.Context) bool {
+	if !h.leads(ctx) {
+		return false
+	}
 	ok := true
 	for _, ns := range h.takeDirty() {
 		if err := h.write(ctx, ns); err != nil {
@@ -246,6 +275,22 @@ func (h *historian) flush(ctx context.Context) bool {
 		}
 	}
 	return ok
+}
+
+// leads reports whether this process surely leads. One that was frozen, or cut off, asks: another may lead by now, whose
+// history must not be replaced by an older one.
+func (h *historian) leads(ctx context.Context) bool {
+	if h.signs.silence() <= h.renewDeadline {
+		return true
+	}
+	lease := &coordinationv1.Lease{}
+	if err := h.reader.Get(ctx, client.ObjectKey{Namespace: h.namespace, Name: v1.LeaseLeader}, lease); err != nil {
+		h.log.Error(err, "Cannot read the leader Lease; the history is written later", "retryIn", flushRetry)
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity == h.holder
 }
 
 func (h *historian) takeDirty() []string {

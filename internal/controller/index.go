@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,7 +51,11 @@ type item struct {
 }
 
 // place is what the index keeps of a namespace.
-type place struct{ labels, annotations map[string]string }
+type place struct {
+	labels, annotations map[string]string
+	// ending says that it is being deleted, with all that is in it.
+	ending bool
+}
 
 // index relates workloads to the config objects that they consume, as seen by the informers.
 type index struct {
@@ -92,8 +97,9 @@ func (x *index) putWorkload(kind cluster.Kind, obj client.Object) (ID, []workloa
 		_, s.uses, s.problems = cluster.ConsumptionOf(obj.GetNamespace(), obj.GetAnnotations(), template)
 	}
 	x.subjects[id] = s
-	x.unlink(old)
-	return id, x.link(s)
+	fresh := x.link(s)
+	x.unlink(old, s.uses)
+	return id, fresh
 }
 
 // sameSpec reports whether two states of a workload differ in neither spec nor annotations, so that what they consume is
@@ -114,14 +120,24 @@ func (x *index) link(s *subject) (fresh []workload.Object) {
 	return fresh
 }
 
-func (x *index) unlink(s *subject) {
+// unlink takes a workload from the readers of what it consumed and does not any more. What is left of an object that is
+// gone goes with its last reader.
+func (x *index) unlink(s *subject, still []workload.Consumption) {
 	if s == nil {
 		return
 	}
 	for _, u := range s.uses {
+		if slices.ContainsFunc(still, func(v workload.Consumption) bool { return v.Object == u.Object }) {
+			continue
+		}
 		delete(x.readers[u.Object], s.id)
-		if len(x.readers[u.Object]) == 0 {
-			delete(x.readers, u.Object)
+		if len(x.readers[u.Object]) > 0 {
+			continue
+		}
+		delete(x.readers, u.Object)
+		if i, ok := x.items[u.Object]; ok && i.digested == nil {
+			delete(x.items, u.Object)
+			x.depart(u.Object, i.since)
 		}
 	}
 }
@@ -130,7 +146,7 @@ func (x *index) unlink(s *subject) {
 func (x *index) dropWorkload(id ID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.unlink(x.subjects[id])
+	x.unlink(x.subjects[id], nil)
 	delete(x.subjects, id)
 }
 
@@ -173,13 +189,17 @@ func (x *index) readersOf(o workload.Object) []ID {
 
 // putNamespace takes a namespace in and returns the workloads whose mode or pause may be another now: those in it, or all
 // of them for Tidemark's own.
-func (x *index) putNamespace(name string, own bool, labels, annotations map[string]string) []ID {
-	next := place{labels: pick(labels, v1.LabelMode), annotations: pick(annotations, v1.AnnotationPaused, v1.AnnotationPausedBy)}
+func (x *index) putNamespace(ns metav1.Object, own bool) []ID {
+	name, next := ns.GetName(), place{
+		labels:      pick(ns.GetLabels(), v1.LabelMode),
+		annotations: pick(ns.GetAnnotations(), v1.AnnotationPaused, v1.AnnotationPausedBy),
+		ending:      ns.GetDeletionTimestamp() != nil,
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	old := x.places[name]
 	x.places[name] = next
-	if maps.Equal(old.labels, next.labels) && maps.Equal(old.annotations, next.annotations) {
+	if maps.Equal(old.labels, next.labels) && maps.Equal(old.annotations, next.annotations) && old.ending == next.ending {
 		return nil
 	}
 	if own {

@@ -112,20 +112,50 @@ func TestIndexKeepsWhatATemplateConsumesWhileOnlyStatusChanges(t *testing.T) {
 	}
 }
 
+func namespace(name string, annotations map[string]string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}}
+}
+
+func TestIndexTellsAsNewOnlyWhatNobodyConsumedBefore(t *testing.T) {
+	x := newIndex()
+	x.putWorkload(deployment, reads("pricing", 1, "prices", "common"))
+	if _, fresh := x.putWorkload(deployment, reads("pricing", 2, "prices")); fresh != nil {
+		t.Errorf("an object that its only reader goes on reading is not new: got %v", fresh)
+	}
+	if _, fresh := x.putWorkload(deployment, reads("pricing", 3, "prices", "common")); len(fresh) != 1 || fresh[0].Name != "common" {
+		t.Errorf("one that nobody read in between is: got %v", fresh)
+	}
+}
+
+func TestIndexKeepsNothingOfAnObjectThatIsGoneWithItsReaders(t *testing.T) {
+	x := newIndex()
+	id, _ := x.putWorkload(deployment, reads("pricing", 1, "prices"))
+	d := configMap("prices", "1", nil)
+	x.putObject(d, noon)
+	x.dropObject(d.Object, noon.Add(time.Second))
+	x.dropWorkload(id)
+	if len(x.items) != 0 || len(x.readers) != 0 {
+		t.Errorf("kept are %v and %v", x.items, x.readers)
+	}
+	if a := x.acquaintance(d.Object, noon, noon.Add(2*time.Second)); !a.since.Equal(noon.Add(time.Second)) {
+		t.Errorf("it is absent since %s, want since its deletion", a.since)
+	}
+}
+
 func TestIndexPausesByNamespace(t *testing.T) {
 	x := newIndex()
 	x.putWorkload(deployment, reads("pricing", 1))
 	paused := map[string]string{v1.AnnotationPaused: v1.True, "unrelated": "x"}
-	if got := namesOf(x.putNamespace("shop", false, nil, paused)); !slices.Equal(got, []string{"pricing"}) {
+	if got := namesOf(x.putNamespace(namespace("shop", paused), false)); !slices.Equal(got, []string{"pricing"}) {
 		t.Errorf("a pause matters to the workloads of its namespace: got %v", got)
 	}
-	if got := x.putNamespace("shop", false, nil, paused); got != nil {
+	if got := x.putNamespace(namespace("shop", paused), false); got != nil {
 		t.Errorf("the same again matters to nobody: got %v", got)
 	}
-	if got := x.putNamespace("elsewhere", false, nil, paused); got != nil {
+	if got := x.putNamespace(namespace("elsewhere", paused), false); got != nil {
 		t.Errorf("another namespace's pause does not: got %v", got)
 	}
-	if got := namesOf(x.putNamespace("tidemark-system", true, nil, paused)); !slices.Equal(got, []string{"pricing"}) {
+	if got := namesOf(x.putNamespace(namespace("tidemark-system", paused), true)); !slices.Equal(got, []string{"pricing"}) {
 		t.Errorf("that of Tidemark's own namespace matters to all: got %v", got)
 	}
 }

@@ -61,6 +61,11 @@ func (m *Metrics) watchProblem(kind string, on bool) {
 
 func (m *Metrics) rolled(id ID) { m.rolls.WithLabelValues(id.GVK.Kind, id.Namespace).Inc() }
 
+// forgetNamespace drops the series of a namespace that is gone.
+func (m *Metrics) forgetNamespace(name string) {
+	m.rolls.DeletePartialMatch(prometheus.Labels{"namespace": name})
+}
+
 func (m *Metrics) recorded(reason stamp.Reason) { m.records.WithLabelValues(string(reason)).Inc() }
 
 // hold says that a rollout of the workload is held for the reason; "" that none is.

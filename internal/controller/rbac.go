@@ -4,15 +4,14 @@ package controller
 // something here uses; the acceptance tests run with exactly these.
 
 // Workloads: watched for their templates, patched to write the stamp with its record. There is no create, update or delete.
-//+kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch;patch
-//+kubebuilder:rbac:groups=batch,resources=cronjobs,verbs=get;list;watch;patch
+//+kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=list;watch;patch
+//+kubebuilder:rbac:groups=batch,resources=cronjobs,verbs=list;watch;patch
 
 // Configuration, with the namespaces that carry a mode or a pause.
-//+kubebuilder:rbac:groups="",resources=configmaps;secrets;namespaces,verbs=get;list;watch
+//+kubebuilder:rbac:groups="",resources=configmaps;secrets;namespaces,verbs=list;watch
 
-// What runs: the pods of each workload with the revisions that they belong to.
-//+kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
-//+kubebuilder:rbac:groups=apps,resources=replicasets;controllerrevisions,verbs=list;watch
+// The retained revisions of a workload, listed when its template is not the one that was left.
+//+kubebuilder:rbac:groups=apps,resources=replicasets;controllerrevisions,verbs=list
 
 // Events on the workloads; those of leader election still use the core group.
 //+kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch

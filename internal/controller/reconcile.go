@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -18,13 +19,18 @@ import (
 	"tidemark.dev/tidemark/internal/stamp"
 )
 
-// conflictRetry is how soon a write is decided again after somebody else wrote first.
-const conflictRetry = 200 * time.Millisecond
+// conflictRetry is how soon a write is decided again after somebody else wrote first, unless that write shows sooner.
+const conflictRetry = time.Second
+
+// errNoEffect is a write that was accepted and changed nothing.
+var errNoEffect = errors.New("the API accepted the write and changed nothing: something on the way, such as a mutating webhook, takes " +
+	"tidemark.dev annotations or labels away")
 
 // Reconcile looks at one workload: it gathers, decides by the domain's pure functions, and makes at most one write.
 func (c *Controller) Reconcile(ctx context.Context, id ID) (reconcile.Result, error) {
 	s := c.index.workload(id)
-	if s == nil {
+	if s == nil || s.object.GetDeletionTimestamp() != nil || c.index.namespace(id.Namespace).ending {
+		c.forget(id) // once more: a look that was under way may have remembered something since
 		return reconcile.Result{}, nil
 	}
 	if c.memory.recall(id).written == s.object.GetResourceVersion() {
@@ -34,6 +40,7 @@ func (c *Controller) Reconcile(ctx context.Context, id ID) (reconcile.Result, er
 	v := c.view(s)
 	c.sayProblems(s, v.problems)
 	if v.blind != "" {
+		c.yield(id)
 		return reconcile.Result{}, nil
 	}
 	if err := c.addRevisions(ctx, s, &v); err != nil {
@@ -71,7 +78,7 @@ func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decis
 	}
 	turn := c.slots.ask(s.id, now)
 	if !turn.Granted {
-		c.sayHeld(s, "limit", fmt.Sprintf("%d other workloads roll before this one", turn.Ahead+c.options.MaxRolling))
+		c.sayQueued(s, turn.Ahead)
 		return reconcile.Result{RequeueAfter: turn.Until.Sub(now)}, nil
 	}
 	written, err := c.write(ctx, s, v, d, d.Record.Noted(now, s.id.Namespace, d))
@@ -80,6 +87,7 @@ func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decis
 		return c.afterWrite(s, written, err)
 	}
 	c.memory.change(s.id, func(r *recollection) { r.rolling = true })
+	c.countRolling()
 	c.metrics.rolled(s.id)
 	c.announcer.rolled(s, d)
 	c.clearWish(s.id)
@@ -89,9 +97,7 @@ func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decis
 // hold keeps a wanted rollout back. A storm is noted on the workload, so that it is seen and outlives the controller.
 func (c *Controller) hold(ctx context.Context, s *subject, v view, d stamp.Decision, verdict pace.Verdict) (reconcile.Result, error) {
 	now := c.clock.Now()
-	if !c.memory.recall(s.id).rolling {
-		c.leave(s.id)
-	}
+	c.yield(s.id)
 	result := reconcile.Result{}
 	if !verdict.Until.IsZero() {
 		result.RequeueAfter = max(verdict.Until.Sub(now), time.Millisecond)
@@ -100,14 +106,14 @@ func (c *Controller) hold(ctx context.Context, s *subject, v view, d stamp.Decis
 	case pace.Paused:
 		c.sayHeld(s, string(verdict.Reason), "Tidemark is paused "+v.paused)
 	case pace.Storm:
-		c.sayHeld(s, string(verdict.Reason), "the configuration keeps changing ("+names(d.Changed, s.id.Namespace)+
-			"); it rolls once more when it has been quiet until "+verdict.Until.UTC().Format(time.TimeOnly))
 		if v.state.Record != nil && v.state.Record.Hold == nil {
 			written, err := c.write(ctx, s, v, stamp.Decision{Action: stamp.WriteRecord}, v.state.Record.WithHold(stamp.HoldStorm, now))
 			if err != nil || !written {
 				return c.afterWrite(s, written, err)
 			}
 		}
+		c.sayHeld(s, string(verdict.Reason), "the configuration keeps changing ("+names(d.Changed, s.id.Namespace)+
+			"); it rolls once more when it has been quiet until "+verdict.Until.UTC().Format(time.TimeOnly))
 	case pace.Release:
 		// Its end is not an event of the workload.
 		c.sayHeld(s, string(verdict.Reason), "the Helm release that owns it is pending")
@@ -120,12 +126,14 @@ func (c *Controller) hold(ctx context.Context, s *subject, v view, d stamp.Decis
 // note writes the record alone.
 func (c *Controller) note(ctx context.Context, s *subject, v view, d stamp.Decision) (reconcile.Result, error) {
 	if v.paused != "" {
+		c.clearWish(s.id)
 		return reconcile.Result{}, nil
 	}
-	now := c.clock.Now()
+	now, settle := c.clock.Now(), c.options.Pace.Settle
 	// A workload is often created a moment before the objects that it reads: what comes within the settle time was there.
-	if age := now.Sub(s.object.GetCreationTimestamp().Time); d.Reason == stamp.FirstRecord && age < c.options.Pace.Settle {
-		return reconcile.Result{RequeueAfter: c.options.Pace.Settle - age}, nil
+	// One from a future further off than that says only that clocks differ, and waiting for it would lose changes.
+	if age := now.Sub(s.object.GetCreationTimestamp().Time); d.Reason == stamp.FirstRecord && age < settle && age > -settle {
+		return reconcile.Result{RequeueAfter: settle - age}, nil
 	}
 	record := d.Record.Noted(now, s.id.Namespace, d)
 	written, err := c.write(ctx, s, v, d, record)
@@ -143,17 +151,25 @@ func (c *Controller) note(ctx context.Context, s *subject, v view, d stamp.Decis
 // rest is for workloads that want nothing: what was said of them before is taken back.
 func (c *Controller) rest(ctx context.Context, s *subject, v view, d stamp.Decision) (reconcile.Result, error) {
 	if d.Reason == stamp.Waiting {
+		// What comes after the missing object settles anew.
+		c.memory.change(s.id, func(r *recollection) { r.wanted = time.Time{} })
+		c.yield(s.id)
 		if c.remember(s.id, "waiting") {
 			c.announcer.waiting(s, d.Missing)
 		}
 		return reconcile.Result{}, nil
 	}
+	now := c.clock.Now()
 	if d.Reason == stamp.Observed || v.state.Record == nil || v.state.Record.Hold == nil || v.paused != "" {
+		// Content that keeps coming back to where it was is not at rest there: a wish that is older than --settle-max rolls when
+		// it leaves again, so that what flaps between two values is seen to be a storm.
+		if left := c.options.Pace.Settle - now.Sub(v.changed); d.Reason == stamp.Unchanged && left > 0 && !c.memory.recall(s.id).wanted.IsZero() {
+			return reconcile.Result{RequeueAfter: left}, nil
+		}
 		c.clearWish(s.id)
 		return reconcile.Result{}, nil
 	}
 	// Held for a storm that came back to where it began: the hold goes when it is over.
-	now := c.clock.Now()
 	verdict := c.options.Pace.Decide(pace.Input{Now: now, FirstChange: v.changed, LastChange: v.changed, Rolls: v.state.Record.Rolls})
 	if verdict.Reason == pace.Storm {
 		return reconcile.Result{RequeueAfter: max(verdict.Until.Sub(now), time.Millisecond)}, nil
@@ -191,6 +207,10 @@ func (c *Controller) write(ctx context.Context, s *subject, v view, d stamp.Deci
 	obj.SetNamespace(s.id.Namespace)
 	obj.SetName(s.id.Name)
 	err = c.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1.FieldManager))
+	if err == nil && obj.GetResourceVersion() == p.ResourceVersion {
+		c.metrics.writeErrors.WithLabelValues(s.id.GVK.Kind, "noeffect").Inc()
+		return false, errNoEffect // and not remembered as written: no event would follow
+	}
 	switch {
 	case err == nil:
 		c.memory.change(s.id, func(r *recollection) { r.written = p.ResourceVersion })

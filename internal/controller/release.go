@@ -38,7 +38,8 @@ func newReleases() *releases {
 	return &releases{pending: map[types.NamespacedName]map[string]time.Time{}}
 }
 
-// watch follows the records in a cache that holds nothing but the metadata of those that [HelmPending] selects.
+// watch follows the records in a cache that holds nothing but the metadata of those that [HelmPending] selects, and returns
+// when all there are have been seen.
 func (r *releases) watch(ctx context.Context, c cache.Cache) error {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -46,12 +47,18 @@ func (r *releases) watch(ctx context.Context, c cache.Cache) error {
 	if err != nil {
 		return err
 	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { r.put(o) },
 		UpdateFunc: func(_, o any) { r.put(o) },
 		DeleteFunc: func(o any) { r.drop(unwrap(o)) },
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		return ctx.Err()
+	}
+	return nil
 }
 
 func releaseOf(o any) (types.NamespacedName, client.Object, bool) {

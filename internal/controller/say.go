@@ -13,6 +13,14 @@ func (c *Controller) sayHeld(s *subject, reason, why string) {
 	}
 }
 
+// sayQueued notes that a rollout waits for its turn. That is as it should be, and in a fan-out true of hundreds of workloads,
+// so it is no Event.
+func (c *Controller) sayQueued(s *subject, ahead int) {
+	if c.remember(s.id, "limit") {
+		c.log.V(1).Info("Rollout waits for its turn", "workload", s.id.String(), "ahead", ahead)
+	}
+}
+
 // remember notes for which reason a workload is held and reports whether that is new.
 func (c *Controller) remember(id ID, reason string) bool {
 	before := c.memory.change(id, func(r *recollection) { r.hold = reason })

@@ -30,8 +30,8 @@ func queued(id ID) pace.Workload {
 func (s *slots) ask(id ID, now time.Time) pace.Turn {
 	w := queued(id)
 	s.mu.Lock()
+	defer s.mu.Unlock() // over both, or who is gone meanwhile leaves a slot behind that nobody gives back
 	s.ids[w] = id
-	s.mu.Unlock()
 	return s.queue.Ask(w, s.timeout, now)
 }
 
@@ -73,6 +73,17 @@ func (c *Controller) finishRolling(s *subject) {
 // leave gives up a workload's slot, or its place in the queue for one.
 func (c *Controller) leave(id ID) {
 	c.enqueue(c.slots.done(id, c.clock.Now())...)
+	c.countRolling()
+}
+
+// yield gives up a place in the queue, or a slot that was granted and is not used. A workload that rolls keeps its own.
+func (c *Controller) yield(id ID) {
+	if !c.memory.recall(id).rolling {
+		c.leave(id)
+	}
+}
+
+func (c *Controller) countRolling() {
 	rolling, _ := c.slots.queue.Len()
 	c.metrics.rolling.Set(float64(rolling))
 }

@@ -80,6 +80,9 @@ func (c *Controller) readRecord(s *subject, template map[string]string, v *view)
 }
 
 func (c *Controller) readObjects(s *subject, v *view) {
+	if !c.watcher.knowsNamespaces() { // any may be paused, or observed only
+		v.blind = "namespaces are not known yet"
+	}
 	if !c.watcher.knows(workload.ConfigMap) {
 		v.blind = "ConfigMaps are not known yet"
 	}
@@ -110,7 +113,7 @@ func (c *Controller) readObjects(s *subject, v *view) {
 // addRevisions reads the retained revisions from the API, when the decision depends on them.
 func (c *Controller) addRevisions(ctx context.Context, s *subject, v *view) error {
 	st := &v.state
-	if !st.Marked || st.Record != nil && st.Intact && st.Record.Stamp == st.Stamp {
+	if st.Mode == stamp.Observe || !st.Marked || st.Record != nil && st.Intact && st.Record.Stamp == st.Stamp {
 		return nil
 	}
 	revisions, err := cluster.Retained(ctx, c.reader, s.object)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,10 +46,16 @@ type watcher struct {
 	enqueue func(ids ...ID)
 	// gone says that a workload no longer exists.
 	gone func(ID)
+	// releases follows the records of pending Helm releases; nil when they are not waited for.
+	releases func(context.Context) error
 
 	mu sync.Mutex
 	// synced are the kinds of config objects that are completely known, with the time since which they are.
 	synced map[workload.ObjectKind]time.Time
+	// namespaces says that the namespaces are completely known.
+	namespaces bool
+	// open are the kinds of which neither all is known nor the reason why not; nil before the start.
+	open map[schema.GroupVersionKind]bool
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: stand-bys watch too, so that a new leader starts at once.
@@ -54,8 +63,9 @@ func (w *watcher) NeedLeaderElection() bool { return false }
 
 // Start watches until the context ends.
 func (w *watcher) Start(ctx context.Context) error {
+	w.begin()
 	var wg sync.WaitGroup
-	wg.Go(func() { w.follow(ctx, corev1.SchemeGroupVersion.WithKind("Namespace"), w.watchNamespaces) })
+	wg.Go(func() { w.follow(ctx, namespaceKind, w.watchNamespaces) })
 	wg.Go(func() { w.followObjects(ctx, workload.ConfigMap, &corev1.ConfigMap{}) })
 	if w.secrets {
 		wg.Go(func() { w.followObjects(ctx, workload.Secret, &corev1.Secret{}) })
@@ -69,6 +79,55 @@ func (w *watcher) Start(ctx context.Context) error {
 	return nil
 }
 
+var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
+
+func kindOf(kind workload.ObjectKind) schema.GroupVersionKind {
+	return corev1.SchemeGroupVersion.WithKind(string(kind))
+}
+
+// begin notes the kinds that [watcher.ready] waits for. One that was added by configuration is not among them: its
+// definition may be broken, and that keeps nothing else.
+func (w *watcher) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open = map[schema.GroupVersionKind]bool{namespaceKind: true, kindOf(workload.ConfigMap): true}
+	if w.secrets {
+		w.open[kindOf(workload.Secret)] = true
+	}
+	builtin := cluster.BuiltinKinds()
+	for _, k := range w.kinds {
+		if slices.ContainsFunc(builtin, func(b cluster.Kind) bool { return b.GroupVersionKind == k.GroupVersionKind }) {
+			w.open[k.GroupVersionKind] = true
+		}
+	}
+}
+
+// answered notes that all of a kind is known, or why it cannot be.
+func (w *watcher) answered(gvk schema.GroupVersionKind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.open, gvk)
+}
+
+// ready is an error until everything that can be watched is known, so that this process could lead at once. A kind that may
+// not be watched is reported elsewhere, and does not keep the others.
+func (w *watcher) ready(*http.Request) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil {
+		return errors.New("the watches have not begun")
+	}
+	var kinds []string
+	for gvk := range w.open {
+		kinds = append(kinds, gvk.Kind)
+	}
+	if len(kinds) > 0 {
+		slices.Sort(kinds)
+		return fmt.Errorf("not completely known yet: %s", strings.Join(kinds, ", "))
+	}
+	return nil
+}
+
 // follow checks that a kind is served and may be read, and then watches it; until that is so, it says once what is missing.
 func (w *watcher) follow(ctx context.Context, gvk schema.GroupVersionKind, watch func(context.Context) error) {
 	said := ""
@@ -76,6 +135,9 @@ func (w *watcher) follow(ctx context.Context, gvk schema.GroupVersionKind, watch
 		err := cluster.Access(ctx, w.client, gvk, "", "list", "watch")
 		if err == nil {
 			err = watch(ctx)
+		}
+		if err == nil || refused(err) {
+			w.answered(gvk)
 		}
 		if err == nil {
 			w.metrics.watchProblem(gvk.Kind, false)
@@ -98,12 +160,17 @@ func (w *watcher) follow(ctx context.Context, gvk schema.GroupVersionKind, watch
 
 // retryOf is how long to wait after an error: an answer of no is asked about rarely, an API that did not answer soon.
 func retryOf(err error) time.Duration {
-	var notServed *cluster.NotServedError
-	var forbidden *cluster.ForbiddenError
-	if errors.As(err, &notServed) || errors.As(err, &forbidden) {
+	if refused(err) {
 		return accessRetry
 	}
 	return time.Second
+}
+
+// refused reports whether the error is an answer of no.
+func refused(err error) bool {
+	var notServed *cluster.NotServedError
+	var forbidden *cluster.ForbiddenError
+	return errors.As(err, &notServed) || errors.As(err, &forbidden)
 }
 
 func (w *watcher) pause(ctx context.Context, d time.Duration) {
@@ -131,29 +198,44 @@ func (w *watcher) listen(ctx context.Context, obj client.Object, handlers toolsc
 
 func (w *watcher) watchNamespaces(ctx context.Context) error {
 	obj := &metav1.PartialObjectMetadata{}
-	obj.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	obj.SetGroupVersionKind(namespaceKind)
 	put := func(o any) {
 		if ns, ok := o.(*metav1.PartialObjectMetadata); ok {
 			if ns.Name == w.namespace {
 				w.metrics.paused.Set(boolean(ns.Annotations[v1.AnnotationPaused] == v1.True))
 			}
-			w.enqueue(w.index.putNamespace(ns.Name, ns.Name == w.namespace, ns.Labels, ns.Annotations)...)
+			w.enqueue(w.index.putNamespace(ns, ns.Name == w.namespace)...)
 		}
 	}
-	return w.listen(ctx, obj, toolscache.ResourceEventHandlerFuncs{
+	err := w.listen(ctx, obj, toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    put,
 		UpdateFunc: func(_, o any) { put(o) },
 		DeleteFunc: func(o any) {
 			if m, ok := unwrap(o).(client.Object); ok {
 				w.index.dropNamespace(m.GetName())
+				w.historian.ended(m.GetName())
+				w.metrics.forgetNamespace(m.GetName())
 			}
 		},
 	})
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.namespaces = true
+	w.mu.Unlock()
+	w.enqueue(w.index.all()...)
+	return nil
 }
 
 // followObjects watches the config objects of a kind. Nothing is decided that needs the kind until all of it is known.
 func (w *watcher) followObjects(ctx context.Context, kind workload.ObjectKind, obj client.Object) {
-	w.follow(ctx, corev1.SchemeGroupVersion.WithKind(string(kind)), func(ctx context.Context) error {
+	w.follow(ctx, kindOf(kind), func(ctx context.Context) error {
+		if kind == workload.Secret && w.releases != nil {
+			if err := w.releases(ctx); err != nil {
+				return err
+			}
+		}
 		if err := w.listen(ctx, obj, w.objectHandlers()); err != nil {
 			return err
 		}
@@ -208,6 +290,7 @@ func (w *watcher) watchKind(ctx context.Context, kind cluster.Kind) error {
 				id := ID{kind.GroupVersionKind, client.ObjectKeyFromObject(obj)}
 				w.index.dropWorkload(id)
 				w.gone(id)
+				w.enqueue(id) // a look that is under way may still remember something of it
 			}
 		},
 	})
@@ -226,6 +309,13 @@ func (w *watcher) knows(kind workload.ObjectKind) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.synced[kind].IsZero()
+}
+
+// knowsNamespaces reports whether every namespace is known, with its mode and pause.
+func (w *watcher) knowsNamespaces() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.namespaces
 }
 
 // watchedSince is from when on the watch has shown every config object of the kind; zero when it does not.

@@ -1,0 +1,122 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"tidemark.dev/tidemark/internal/history"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// leaseReader reads the Lease that one holds, or cannot.
+type leaseReader struct {
+	client.Reader
+	holder string
+}
+
+func (r leaseReader) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	into, ok := obj.(*coordinationv1.Lease)
+	if !ok || r.holder == "" {
+		return errors.New("no answer")
+	}
+	lease(r.holder, noon).DeepCopyInto(into)
+	return nil
+}
+
+func newHistorian(t *testing.T) (*historian, *clocktesting.FakeClock) {
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := clocktesting.NewFakeClock(noon)
+	c := &Controller{clock: clock, log: logr.Discard(), index: newIndex(), metrics: metrics}
+	c.options.RenewDeadline = 10 * time.Second
+	h := c.newHistorian(newSigns(clock))
+	h.synced = func(workload.ObjectKind) bool { return true }
+	h.watched = func(workload.ObjectKind) time.Time { return noon.Add(-time.Hour) }
+	h.leading, h.holder = true, "me"
+	return h, clock
+}
+
+func TestAnObjectThatIsKnownIsNotMetAnew(t *testing.T) {
+	h, clock := newHistorian(t)
+	id, fresh := h.index.putWorkload(deployment, reads("pricing", 1, "prices"))
+	h.follow(fresh, clock.Now())
+	h.takeDirty()
+	for _, step := range []func() []workload.Object{
+		func() []workload.Object { // the template was edited
+			_, fresh := h.index.putWorkload(deployment, reads("pricing", 2, "prices"))
+			return fresh
+		},
+		func() []workload.Object { // the only reader was made again
+			h.index.dropWorkload(id)
+			_, fresh := h.index.putWorkload(deployment, reads("pricing", 1, "prices"))
+			return fresh
+		},
+		h.index.consumedObjects,
+	} {
+		clock.Step(time.Minute)
+		h.follow(step(), clock.Now())
+	}
+	log := h.logs[configMap("prices", "", nil).Object]
+	if len(log.Versions) != 1 || len(h.takeDirty()) != 0 {
+		t.Errorf("it has %d versions, want the one, without another write", len(log.Versions))
+	}
+}
+
+func TestAnObjectFromTheLeaderBeforeIsMetOnce(t *testing.T) {
+	h, clock := newHistorian(t)
+	_, fresh := h.index.putWorkload(deployment, reads("pricing", 1, "prices"))
+	o := fresh[0]
+	old := &history.Log{Object: o}
+	old.Observe(h.observation(o, look{at: noon.Add(-time.Hour)}))
+	h.logs[o], h.unseen[o] = old, true
+	for range 2 {
+		h.follow(fresh, clock.Now())
+	}
+	if n := len(h.logs[o].Versions); n != 2 || !h.logs[o].Versions[1].Gap {
+		t.Errorf("it has %d versions, want two with a gap: nobody watched in between", n)
+	}
+}
+
+func TestOnlyALeaderWritesHistory(t *testing.T) {
+	for name, tc := range map[string]struct {
+		silence time.Duration
+		holder  string
+		want    bool
+	}{
+		"the Lease was renewed of late":            {5 * time.Second, "other", true},
+		"the Lease is still its own":               {time.Minute, "me", true},
+		"it was frozen, and another leads":         {time.Minute, "other", false},
+		"it was cut off, and cannot find out":      {time.Minute, "", false},
+		"the Lease was given up in the time since": {time.Minute, "me-before", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, clock := newHistorian(t)
+			h.reader = leaseReader{holder: tc.holder}
+			h.signs.saw(lease("me", noon))
+			clock.Step(tc.silence)
+			if got := h.flush(t.Context()); got != tc.want {
+				t.Errorf("it writes: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestANamespaceThatIsGoneHasItsHistoryLookedAt(t *testing.T) {
+	h, _ := newHistorian(t)
+	h.shards["shop"] = 1
+	h.ended("elsewhere")
+	h.ended("shop")
+	if got := h.takeDirty(); len(got) != 1 || got[0] != "shop" {
+		t.Errorf("to write are %v, want that of shop", got)
+	}
+}

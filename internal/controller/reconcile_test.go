@@ -1,0 +1,240 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/stamp"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// api takes patches; with inert it changes nothing by them, as where a webhook takes every annotation away again.
+type api struct {
+	client.Client
+	inert bool
+	// patches are those taken, by name.
+	patches []string
+}
+
+func (a *api) Patch(_ context.Context, obj client.Object, p client.Patch, _ ...client.PatchOption) error {
+	body, err := p.Data(obj)
+	if err != nil {
+		return err
+	}
+	a.patches = append(a.patches, obj.GetName()+" "+string(body))
+	obj.SetResourceVersion("1000")
+	if a.inert {
+		obj.SetResourceVersion("1")
+	}
+	return nil
+}
+
+// notes are the Events sent.
+type notes []string
+
+func (n *notes) Eventf(_, _ runtime.Object, _, reason, _, _ string, args ...any) {
+	*n = append(*n, reason+": "+fmt.Sprint(args...))
+}
+
+// world is a controller that knows all there is, and what it did.
+type world struct {
+	*Controller
+	t     *testing.T
+	api   *api
+	notes *notes
+}
+
+func newWorld(t *testing.T, o Options) *world {
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, api: &api{}, notes: &notes{}}
+	o.Namespace = "tidemark-system"
+	clock := clocktesting.NewFakeClock(noon)
+	w.Controller = &Controller{
+		options: o, client: w.api, clock: clock, log: logr.Discard(), index: newIndex(), releases: newReleases(),
+		metrics: metrics, announcer: announcer{w.notes}, memory: newMemory(), slots: newSlots(o.MaxRolling, time.Hour),
+	}
+	w.watcher = &watcher{clock: clock, namespaces: true, synced: map[workload.ObjectKind]time.Time{workload.ConfigMap: noon}}
+	return w
+}
+
+// has puts a Deployment in mode roll that Tidemark knows already, reading "prices" with the value 1.
+func (w *world) has(name string) ID {
+	d := configMap("prices", "1", nil)
+	w.index.putObject(d, noon.Add(-time.Hour))
+	obj := reads(name, 1, "prices")
+	obj.ResourceVersion = "1"
+	obj.Annotations = map[string]string{v1.AnnotationMode: v1.ModeRoll}
+	_, uses, _ := cluster.ConsumptionOf("shop", nil, &obj.Spec.Template)
+	annotation, sum := stamp.Encode(stamp.Decide(stamp.State{
+		Namespace: "shop", Mode: stamp.Roll, Images: []string{"app:1"}, Objects: []stamp.Object{{Use: uses[0], Applied: d.Content}},
+	}).Record)
+	obj.Annotations[v1.AnnotationRecord], obj.Labels = annotation, map[string]string{v1.LabelRecordSum: sum}
+	id, _ := w.index.putWorkload(deployment, obj)
+	return id
+}
+
+// changes gives "prices" another value, long enough ago to have settled.
+func (w *world) changes() { w.index.putObject(configMap("prices", "2", nil), noon.Add(-time.Minute)) }
+
+func (w *world) look(id ID) {
+	w.t.Helper()
+	if _, err := w.Reconcile(w.t.Context(), id); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) wrote(want int) {
+	w.t.Helper()
+	if len(w.api.patches) != want {
+		w.t.Errorf("%d writes, want %d: %v", len(w.api.patches), want, w.api.patches)
+	}
+}
+
+func TestAChangeIsOneWrite(t *testing.T) {
+	w := newWorld(t, Options{})
+	id := w.has("pricing")
+	w.look(id)
+	w.wrote(0)
+	w.changes()
+	w.look(id)
+	w.look(id) // the write has not come back
+	w.wrote(1)
+	if rolling, _ := w.slots.queue.Len(); rolling != 1 {
+		t.Errorf("%d roll, want 1", rolling)
+	}
+}
+
+func TestNothingIsWrittenBeforeNamespacesAreKnown(t *testing.T) {
+	w := newWorld(t, Options{})
+	id := w.has("pricing")
+	w.changes()
+	w.watcher.namespaces = false
+	w.look(id)
+	w.wrote(0)
+	w.watcher.namespaces = true
+	w.look(id)
+	w.wrote(1)
+}
+
+func TestNothingIsWrittenToWhatIsBeingDeleted(t *testing.T) {
+	now := metav1.NewTime(noon)
+	for name, end := range map[string]func(w *world, id ID){
+		"the workload": func(w *world, id ID) {
+			obj, ok := w.index.workload(id).object.DeepCopyObject().(*appsv1.Deployment)
+			if !ok {
+				t.Fatal("it is no Deployment")
+			}
+			obj.DeletionTimestamp = &now
+			w.index.putWorkload(deployment, obj)
+		},
+		"its namespace": func(w *world, _ ID) {
+			ns := namespace("shop", nil)
+			ns.DeletionTimestamp = &now
+			if len(w.index.putNamespace(ns, false)) != 1 {
+				t.Error("it must matter to the workload")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, Options{})
+			id := w.has("pricing")
+			w.changes()
+			end(w, id)
+			w.look(id)
+			w.wrote(0)
+		})
+	}
+}
+
+func TestAWriteWithoutEffectIsSaidOnceAndTriedAgain(t *testing.T) {
+	w := newWorld(t, Options{})
+	id := w.has("pricing")
+	w.changes()
+	w.api.inert = true
+	for range 2 {
+		if _, err := w.Reconcile(t.Context(), id); err == nil {
+			t.Error("no error, so nobody would try again")
+		}
+	}
+	if len(*w.notes) != 1 || !strings.Contains((*w.notes)[0], "WriteRefused") {
+		t.Errorf("events %v, want the write's refusal once", *w.notes)
+	}
+	w.api.inert = false
+	w.look(id)
+	w.wrote(3)
+}
+
+func TestWhoWaitsForAMissingObjectKeepsNoOneElseWaiting(t *testing.T) {
+	w := newWorld(t, Options{MaxRolling: 1})
+	first, second := w.has("first"), w.has("second")
+	w.changes()
+	w.look(first)
+	w.look(second)
+	w.wrote(1)
+	w.index.dropObject(configMap("prices", "", nil).Object, noon.Add(-time.Minute))
+	w.look(second)
+	if _, waiting := w.slots.queue.Len(); waiting != 0 {
+		t.Errorf("%d wait for a slot, want none", waiting)
+	}
+}
+
+func TestALookThatOutlivedItsWorkloadLeavesNothingBehind(t *testing.T) {
+	w := newWorld(t, Options{MaxRolling: 1})
+	id := w.has("pricing")
+	w.changes()
+	w.look(id)
+	w.index.dropWorkload(id)
+	w.look(id)
+	if rolling, _ := w.slots.queue.Len(); rolling != 0 || len(w.memory.of) != 0 {
+		t.Errorf("%d roll and %v is remembered, want nothing", rolling, w.memory.of)
+	}
+}
+
+func TestAWorkloadFromTheFutureIsRecordedAllTheSame(t *testing.T) {
+	o := Options{DefaultMode: stamp.Roll}
+	o.Pace.Settle = 2 * time.Second
+	for name, tc := range map[string]struct {
+		created time.Duration
+		writes  int
+	}{
+		"just made":                 {-time.Second, 0},
+		"by a clock a little ahead": {time.Second, 0},
+		"by a clock far ahead":      {time.Hour, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, o)
+			w.index.putObject(configMap("prices", "1", nil), noon)
+			obj := reads("pricing", 1, "prices")
+			obj.ResourceVersion, obj.CreationTimestamp = "1", metav1.NewTime(noon.Add(tc.created))
+			id, _ := w.index.putWorkload(deployment, obj)
+			w.look(id)
+			w.wrote(tc.writes)
+		})
+	}
+}
+
+func TestAnEventIsNeverLongerThanTheAPITakes(t *testing.T) {
+	n := &notes{}
+	announcer{n}.problem(&subject{object: reads("pricing", 1)}, strings.Repeat("ä", 2000))
+	note := strings.TrimPrefix((*n)[0], "InvalidConfiguration: ")
+	if len(note) > maxNote || len(note) < maxNote-utf8.UTFMax || !utf8.ValidString(note) {
+		t.Errorf("%d bytes, valid %t", len(note), utf8.ValidString(note))
+	}
+}
