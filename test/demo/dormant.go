@@ -122,7 +122,7 @@ func (s *stage) dormantBegins(ctx context.Context, sc *scenario.Scene) error {
 	if err := sc.RolledOut(ctx, gateway); err != nil {
 		return err
 	}
-	if err := sc.Aged(ctx, filesApart); err != nil {
+	if err := s.letAge(ctx, sc, filesApart); err != nil {
 		return err
 	}
 	ready, err := sc.Ready(ctx, "gateway")

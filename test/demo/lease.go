@@ -91,9 +91,6 @@ func leaseObserve(ctx context.Context, s *stage, sc *scenario.Scene, j *judgemen
 	if err != nil {
 		return err
 	}
-	if err := sc.Aged(ctx, 2*apart); err != nil {
-		return err
-	}
 	loaded, err := s.leaseDrain(ctx, sc)
 	if err != nil {
 		return err
@@ -115,7 +112,7 @@ func (s *stage) leaseBegins(ctx context.Context, sc *scenario.Scene) error {
 	if err := sc.RolledOut(ctx, sender); err != nil {
 		return err
 	}
-	if err := sc.Aged(ctx, apart); err != nil {
+	if err := s.letAge(ctx, sc, apart); err != nil {
 		return err
 	}
 	loaded, err := sc.Loaded(ctx, loadedLease)
@@ -134,7 +131,7 @@ func (s *stage) leaseEdit(ctx context.Context, sc *scenario.Scene) error {
 	if err := sc.Set(ctx, "sender-config", "LEASE_DURATION", newValue); err != nil {
 		return err
 	}
-	if err := sc.Aged(ctx, 2*apart); err != nil {
+	if err := s.letAge(ctx, sc, 2*apart); err != nil {
 		return err
 	}
 	loaded, err := sc.Loaded(ctx, loadedLease)

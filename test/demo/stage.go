@@ -137,6 +137,14 @@ func (s *stage) stopController() error {
 	return c.Stop()
 }
 
+// letAge waits until the pods have run for so long that Tidemark, where it runs, can tell what comes after from their start.
+func (s *stage) letAge(ctx context.Context, sc *scenario.Scene, age time.Duration) error {
+	if s.controller == nil {
+		return nil
+	}
+	return sc.Aged(ctx, age)
+}
+
 // status shows what the command line says of the scene, and returns the verdict on the workload.
 func (s *stage) status(ctx context.Context, sc *scenario.Scene, workload string) (verdict, reason string, err error) {
 	text, err := sc.Tidemark(ctx, "status")

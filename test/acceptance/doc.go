@@ -1,0 +1,2 @@
+// Package acceptance proves on a real Kubernetes what Tidemark promises, one scenario to a test.
+package acceptance

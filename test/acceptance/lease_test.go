@@ -1,0 +1,88 @@
+package acceptance
+
+import (
+	"testing"
+	"time"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/lab/wire"
+	"tidemark.dev/tidemark/test/scenario"
+)
+
+// apart is how far apart things happen that must be told apart later: beyond the margins of what is inferred from times.
+// Files are read for some time after a start, so it takes longer with them.
+const (
+	apart      = 6 * time.Second
+	filesApart = 10 * time.Second
+)
+
+const quarter = 6 // of the 24 pods, on each of four nodes
+
+var leaseDuration = scenario.Env("LEASE_DURATION")
+
+// fleetOf24 sets the scene of the lease incident, with a quarter of the pods on each node.
+func fleetOf24(t *testing.T, namespace, mode string) *scene {
+	t.Helper()
+	s := open(t, namespace, mode)
+	manifest, err := scenario.Manifest("lease")
+	s.must(err)
+	s.apply(manifest)
+	s.rolledOut("deployment/sender")
+	s.loads(leaseDuration, map[string]int{"10m": 24})
+	s.loads(func(start wire.Start) string { return start.Node }, map[string]int{"node-0": quarter, "node-1": quarter, "node-2": quarter, "node-3": quarter})
+	return s
+}
+
+func TestLeaseWithoutTidemarkADrainSplitsTheFleetThatAnEditLeftAlone(t *testing.T) {
+	s := fleetOf24(t, "lease-without", "")
+
+	s.set("sender-config", "LEASE_DURATION", "2m")
+	s.must(s.Drain(t.Context(), "node-1"))
+	s.rolledOut("deployment/sender")
+
+	s.loads(leaseDuration, map[string]int{"10m": 18, "2m": 6})
+}
+
+func TestLeaseInModeRollTheEditReachesAllPodsAndADrainChangesNothing(t *testing.T) {
+	watchful(t)
+	s := fleetOf24(t, "lease-roll", v1.ModeRoll)
+	s.known("deployment/sender")
+	s.must(s.Aged(t.Context(), apart))
+
+	s.set("sender-config", "LEASE_DURATION", "2m")
+	s.loads(leaseDuration, map[string]int{"2m": 24})
+	s.rolledOut("deployment/sender")
+	s.revisionsAre("deployment/sender", 2)
+	s.verdict("deployment/sender", "in-step")
+
+	s.must(s.Drain(t.Context(), "node-1"))
+	s.rolledOut("deployment/sender")
+	s.loads(leaseDuration, map[string]int{"2m": 24})
+	s.revisionsAre("deployment/sender", 2)
+	s.verdict("deployment/sender", "in-step")
+}
+
+func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T) {
+	watchful(t)
+	s := fleetOf24(t, "lease-observe", v1.ModeObserve)
+	// What is split for longer than a rollout takes is no rollout.
+	s.kubectl("annotate", "deployment/sender", v1.AnnotationRolloutBudget+"=1s")
+	s.must(s.Aged(t.Context(), apart))
+	s.verdict("deployment/sender", "in-step")
+
+	s.set("sender-config", "LEASE_DURATION", "2m")
+	s.verdict("deployment/sender", "dormant")
+
+	s.must(s.Aged(t.Context(), 2*apart))
+	s.must(s.Drain(t.Context(), "node-1"))
+	s.rolledOut("deployment/sender")
+	s.loads(leaseDuration, map[string]int{"10m": 18, "2m": 6})
+	status := s.verdict("deployment/sender", "split")
+	if applied, behind := counts(status); applied != 6 || behind != 18 {
+		t.Errorf("status counts %d pods on the applied version and %d behind, want 6 and 18", applied, behind)
+	}
+	s.agreesWithRecord(status, leaseDuration)
+	if s.stamp("deployment/sender") != "" {
+		t.Error("mode observe wrote a stamp")
+	}
+}

@@ -1,0 +1,53 @@
+package acceptance
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/lab/wire"
+	"tidemark.dev/tidemark/test/scenario"
+)
+
+func TestEditsOfMetadataAreAnsweredWithNoRequestAtAll(t *testing.T) {
+	const n = 20
+	control(t)
+	s := open(t, "metadata", v1.ModeRoll)
+	s.apply(many(n))
+	s.manyKnown(n)
+	s.caughtUp() // and the history of all of it is written
+	s.must(s.Lab.ResetRequests(t.Context()))
+
+	for i := range n {
+		s.kubectl("label", "configmap", fmt.Sprintf("web-%d", i), "checked=yes")
+	}
+
+	s.caughtUp()
+	requests, err := s.Lab.Requests(t.Context())
+	s.must(err)
+	patches := int64(0)
+	for _, r := range requests {
+		switch {
+		case !byController(r), standing(r):
+		case r.Verb == "patch" && r.Resource == "deployments":
+			patches += r.Count
+		default:
+			t.Errorf("the controller made a request: %+v", r)
+		}
+	}
+	if patches != 1 {
+		t.Errorf("the controller patched Deployments %d times, want once, for the change that tells that it has caught up", patches)
+	}
+}
+
+func byController(r wire.Request) bool {
+	return r.User == fmt.Sprintf("system:serviceaccount:%s:%s", scenario.SystemNamespace, scenario.ServiceAccount)
+}
+
+// standing reports whether a request belongs to what goes on whatever the cluster does, or to the change that tells that
+// the controller has caught up: the Lease, watches that are renewed, that change's event and its history.
+func standing(r wire.Request) bool {
+	return r.Resource == "leases" || r.Verb == "watch" || r.Resource == "events" && r.Verb != "list" ||
+		r.Verb == "patch" && r.Resource == "configmaps" || strings.HasPrefix(r.Path, "/api")
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"tidemark.dev/tidemark/lab/client"
+)
+
+var status = benchmark{
+	name: "status", title: "Status: `tidemark status -A`",
+	// Nobody speaks for the nodes, which are only on paper.
+	lab: client.Options{NoNodes: true, NodeMonitorGracePeriod: 6 * time.Hour},
+	run: runStatus,
+}
+
+const (
+	statusReplicas = 5
+	// perNamespace is how many workloads share a namespace.
+	perNamespace = 100
+)
+
+func runStatus(ctx context.Context, s *site) (report, error) {
+	sizes := []int{1000}
+	if s.large {
+		sizes = append(sizes, 4000)
+	}
+	if err := s.nodes(ctx); err != nil {
+		return report{}, err
+	}
+	rep, have := report{}, 0
+	var rows [][]string
+	for _, n := range sizes {
+		for ; have < n; have += perNamespace {
+			if err := s.populate(ctx, fmt.Sprintf("team-%d", have/perNamespace)); err != nil {
+				return rep, err
+			}
+		}
+		for _, installed := range []bool{false, true} {
+			row, err := s.looks(ctx, n, installed)
+			if err != nil {
+				return rep, err
+			}
+			rows = append(rows, row)
+		}
+	}
+	rep.table([]string{"workloads", "pods", "", "time", "peak memory", "requests"}, rows...)
+	rep.text("Lists are read in pages of 500. Median of %d runs, with the lowest and the highest; the requests are those of one run.", s.rounds)
+	return rep, nil
+}
+
+func (s *site) populate(ctx context.Context, namespace string) error {
+	s.say("making %s", namespace)
+	return errOf(
+		s.namespace(ctx, namespace, "observe"),
+		s.configMaps(ctx, namespace, perNamespace, 400, numbered),
+		s.pods(ctx, namespace, perNamespace, statusReplicas, numbered),
+	)
+}
+
+// looks runs the command line several times, with what the controller remembers or with nothing installed.
+func (s *site) looks(ctx context.Context, n int, installed bool) ([]string, error) {
+	how := "nothing installed"
+	if installed {
+		how = "with history"
+		c, err := s.controller(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer c.Stop()
+	}
+	var times, peaks spread
+	var asked tally
+	for range s.rounds {
+		if err := s.lab.ResetRequests(ctx); err != nil {
+			return nil, err
+		}
+		took, peak, err := s.look(ctx)
+		if err != nil {
+			return nil, err
+		}
+		times.add(took)
+		peaks = append(peaks, float64(peak)/1e6)
+		if asked, err = s.requests(ctx, byAgent("tidemark/")); err != nil {
+			return nil, err
+		}
+	}
+	row := []string{grouped(n), grouped(n * statusReplicas), how, times.seconds(), peaks.text("%.0f", " MB"), asked.String()}
+	s.say("%v", row)
+	return row, nil
+}
+
+// look runs the command line once.
+func (s *site) look(ctx context.Context) (time.Duration, int64, error) {
+	c := exec.CommandContext(ctx, filepath.Join(s.programs, "tidemark"), "--kubeconfig", s.lab.Kubeconfig(), "--cache-dir", s.lab.Status().Directory, "status", "-A")
+	var out, remarks bytes.Buffer
+	c.Stdout, c.Stderr = &out, &remarks
+	begin := time.Now()
+	if err := c.Run(); err != nil {
+		return 0, 0, fmt.Errorf("tidemark status: %w\n%s", err, remarks.String())
+	}
+	took := time.Since(begin)
+	usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0, 0, errors.New("tidemark status: no usage of resources")
+	}
+	lines := bytes.Count(out.Bytes(), []byte("\n"))
+	s.say("%d lines, %.1fs; %s", lines, took.Seconds(), bytes.TrimSpace(remarks.Bytes()))
+	return took, usage.Maxrss * 1024, nil
+}
