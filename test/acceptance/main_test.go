@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -52,7 +53,7 @@ func (s *suite) run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s.binary = filepath.Join(dir, "tidemark-controller")
 	args := append(append([]string{"build"}, buildFlags...), "-o", s.binary, "tidemark.dev/tidemark/cmd/tidemark-controller")
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
@@ -62,7 +63,7 @@ func (s *suite) run(m *testing.M) (code int, err error) {
 	if s.lab, err = client.Start(ctx, client.Options{Nodes: 4}); err != nil {
 		return 1, err
 	}
-	defer s.lab.Stop()
+	defer func() { err = errors.Join(err, s.lab.Stop()) }()
 	if err := scenario.Install(ctx, s.lab); err != nil {
 		return 1, err
 	}

@@ -47,7 +47,7 @@ func TestNoSecretValueLeavesItsSecret(t *testing.T) {
 	}
 	for where, text := range said {
 		for _, value := range []string{first, second} {
-			for form, secret := range map[string]string{"": value, "in base64 ": base64.StdEncoding.EncodeToString([]byte(value))} {
+			for form, secret := range map[string]string{"as it is": value, "in base64": base64.StdEncoding.EncodeToString([]byte(value))} {
 				if strings.Contains(text, secret) {
 					t.Errorf("%s holds a Secret's value %s", where, form)
 				}

@@ -65,15 +65,15 @@ func (s *site) populate(ctx context.Context, namespace string) error {
 }
 
 // looks runs the command line several times, with what the controller remembers or with nothing installed.
-func (s *site) looks(ctx context.Context, n int, installed bool) ([]string, error) {
+func (s *site) looks(ctx context.Context, n int, installed bool) (row []string, err error) {
 	how := "nothing installed"
 	if installed {
 		how = "with history"
-		c, err := s.controller(ctx)
-		if err != nil {
-			return nil, err
+		c, failed := s.controller(ctx)
+		if failed != nil {
+			return nil, failed
 		}
-		defer c.Stop()
+		defer func() { err = errors.Join(err, c.Stop()) }()
 	}
 	var times, peaks spread
 	var asked tally
@@ -91,7 +91,7 @@ func (s *site) looks(ctx context.Context, n int, installed bool) ([]string, erro
 			return nil, err
 		}
 	}
-	row := []string{grouped(n), grouped(n * statusReplicas), how, times.seconds(), peaks.text("%.0f", " MB"), asked.String()}
+	row = []string{grouped(n), grouped(n * statusReplicas), how, times.seconds(), peaks.text("%.0f", " MB"), asked.String()}
 	s.say("%v", row)
 	return row, nil
 }

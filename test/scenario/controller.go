@@ -147,7 +147,7 @@ func (c *Controller) await(ctx context.Context, standBy bool) error {
 		}
 		select {
 		case <-c.ended:
-			return fmt.Errorf("the process ended: %v", c.waitErr)
+			return errors.Join(errors.New("the process ended"), c.waitErr)
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		case <-time.After(50 * time.Millisecond):
@@ -184,8 +184,8 @@ func (c *Controller) Metric(ctx context.Context, series string) (value float64, 
 	lines := bufio.NewScanner(strings.NewReader(text))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), series+" "); ok {
-			value, err := strconv.ParseFloat(rest, 64)
+		if number, ok := strings.CutPrefix(lines.Text(), series+" "); ok {
+			value, err := strconv.ParseFloat(number, 64)
 			return value, true, err
 		}
 	}

@@ -52,7 +52,8 @@ func Open(ctx context.Context, lab *client.Lab, namespace, mode string) (*Scene,
 	if mode == "" {
 		return s, nil
 	}
-	return s, s.do(ctx, "label", "namespace", namespace, v1.LabelMode+"="+mode)
+	err = s.do(ctx, "label", "namespace", namespace, v1.LabelMode+"="+mode)
+	return s, err
 }
 
 // Close removes the namespace, and waits until its containers have ended. What remains of it goes in its own time.
