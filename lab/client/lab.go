@@ -110,7 +110,7 @@ func (o Options) args() []string {
 // launch starts the process. The channel gets its first line.
 func (l *Lab) launch(args []string) (<-chan string, error) {
 	// Not bound to a context: the lab outlives the call that starts it, until Stop.
-	l.command = exec.Command(l.binary, args...) //nolint:noctx,gosec // as said; the binary is the one that was asked for
+	l.command = exec.Command(l.binary, args...) //nolint:noctx // as said
 	l.command.Stderr = l.stderr
 	// A group of its own: an interrupt from the terminal reaches only the test, which then stops the lab.
 	l.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
