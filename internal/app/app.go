@@ -14,6 +14,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -32,6 +33,7 @@ import (
 // App is the controller program, ready to start.
 type App struct {
 	manager manager.Manager
+	events  events.EventBroadcaster
 }
 
 // New checks the options, reads what the program must know before it starts, and wires it up. It makes calls to the API:
@@ -70,6 +72,10 @@ func New(ctx context.Context, o Options) (*App, error) {
 			return nil, err
 		}
 	}
+	broadcaster, err := newBroadcaster(cfg)
+	if err != nil {
+		return nil, err
+	}
 	own, err := controller.NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -77,7 +83,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	err = controller.Register(ctx, mgr, controller.Options{
 		Namespace: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Kinds: kinds, Secrets: o.Secrets, Pace: o.Pace,
 		MaxRolling: o.MaxRolling, RollTimeout: o.RollTimeout, Workers: o.Workers, WatchLag: o.WatchLag, Key: key,
-		HelmRecords: records, History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease,
+		Recorder: broadcaster.NewRecorder(scheme, controller.Reporter), HelmRecords: records, History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease,
 	}, own)
 	if err != nil {
 		return nil, err
@@ -85,11 +91,18 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add health check: %w", err)
 	}
-	return &App{manager: mgr}, nil
+	return &App{manager: mgr, events: broadcaster}, nil
 }
 
 // Start runs the program until the context ends; an error means that it could not go on, such as a lost leader Lease.
-func (a *App) Start(ctx context.Context) error { return a.manager.Start(ctx) }
+func (a *App) Start(ctx context.Context) error {
+	sending, stop := context.WithCancel(context.WithoutCancel(ctx)) // until all that has something to tell has stopped
+	defer stop()
+	if err := a.events.StartRecordingToSinkWithContext(sending); err != nil {
+		return fmt.Errorf("send events: %w", err)
+	}
+	return a.manager.Start(ctx)
+}
 
 // leaderLease reads the Lease as it is before this process takes part in the election; nil when there is none.
 func leaderLease(ctx context.Context, c client.Client, namespace string) (*coordinationv1.Lease, error) {

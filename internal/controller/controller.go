@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -48,6 +49,8 @@ type Options struct {
 	WatchLag time.Duration
 	// Key keys the digests of Secrets.
 	Key *digest.Key
+	// Recorder sends Events, under the name [Reporter].
+	Recorder events.EventRecorder
 	// HelmRecords caches the metadata of pending Helm releases; nil when releases are not waited for.
 	HelmRecords cache.Cache
 	// History says whether the history is kept; it needs leader election, which tells the gaps in watching.
@@ -87,7 +90,7 @@ func Register(ctx context.Context, mgr manager.Manager, o Options, metrics *Metr
 	c := &Controller{
 		options: o, client: mgr.GetClient(), reader: mgr.GetAPIReader(), clock: o.Clock,
 		log: mgr.GetLogger().WithName("controller"), index: newIndex(), releases: newReleases(), metrics: metrics,
-		announcer: announcer{mgr.GetEventRecorder(Reporter)}, memory: newMemory(),
+		announcer: announcer{o.Recorder}, memory: newMemory(),
 	}
 	c.slots = newSlots(o.MaxRolling, o.RollTimeout)
 	signs := newSigns(o.Clock)
