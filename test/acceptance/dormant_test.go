@@ -17,9 +17,9 @@ const (
 )
 
 // service sets the scene of the dormant incident.
-func service(t *testing.T, namespace, mode string) *scene {
-	t.Helper()
-	s := open(t, namespace, mode)
+func (v venue) service(namespace, mode string) *scene {
+	v.t.Helper()
+	s := v.open(namespace, mode)
 	manifest, err := scenario.Manifest("dormant")
 	s.must(err)
 	s.apply(manifest)
@@ -31,7 +31,7 @@ func service(t *testing.T, namespace, mode string) *scene {
 var gatewayFile = scenario.File("/etc/gateway/gateway.conf")
 
 func TestDormantWithoutTidemarkABadEditTakesEverythingDownAtTheNextUpgradeOfTheNodes(t *testing.T) {
-	s := service(t, "dormant-without", "")
+	s := alone(t).service("dormant-without", "")
 
 	s.set("gateway-config", "gateway.conf", badGateway)
 	if ready, err := s.Ready(t.Context(), "gateway"); err != nil || ready != 8 {
@@ -52,8 +52,9 @@ func TestDormantWithoutTidemarkABadEditTakesEverythingDownAtTheNextUpgradeOfTheN
 }
 
 func TestDormantInModeRollABadEditFailsInTheFirstPodWhileTheOldOnesServe(t *testing.T) {
-	watchful(t)
-	s := service(t, "dormant-roll", v1.ModeRoll)
+	v := alone(t)
+	v.watchful()
+	s := v.service("dormant-roll", v1.ModeRoll)
 	s.known("deployment/gateway")
 	s.must(s.Aged(t.Context(), filesApart))
 	low, err := s.WatchReady(t.Context(), "gateway")

@@ -30,10 +30,11 @@ spec: {policyName: nobody-changes-stuck, validationActions: [Deny]}
 `
 
 func TestWhatIsWrongWithOneWorkloadOrKindIsSaidClearlyAndStopsNoOther(t *testing.T) {
-	serveMachines(t)
-	takeRightToCronJobs(t)
-	c := control(t, machinesKind, "--kind=example.tidemark.dev/v1/Nowhere=spec.template")
-	s := open(t, "isolation", v1.ModeRoll)
+	v := alone(t)
+	v.serveMachines()
+	v.takeRightToCronJobs()
+	c := v.control(machinesKind, "--kind=example.tidemark.dev/v1/Nowhere=spec.template")
+	s := v.open("isolation", v1.ModeRoll)
 	s.controller = c
 
 	s.apply(webConfig +
@@ -82,20 +83,20 @@ func TestWhatIsWrongWithOneWorkloadOrKindIsSaidClearlyAndStopsNoOther(t *testing
 }
 
 // takeRightToCronJobs takes the rule about CronJobs away from the controller's rights until the test ends.
-func takeRightToCronJobs(t *testing.T) {
-	t.Helper()
-	role, _, err := shared.lab.Kubectl(t.Context(), "get", "clusterrole", "tidemark-controller", "-o", "yaml")
+func (v venue) takeRightToCronJobs() {
+	v.t.Helper()
+	role, _, err := v.lab.Kubectl(v.t.Context(), "get", "clusterrole", "tidemark-controller", "-o", "yaml")
 	if err != nil {
-		t.Fatal(err)
+		v.t.Fatal(err)
 	}
 	without := strings.Replace(role, "  - batch\n", "  - none.example.com\n", 1)
 	if without == role {
-		t.Fatal("the role has no rule about the API group batch")
+		v.t.Fatal("the role has no rule about the API group batch")
 	}
-	labtest.Apply(t, shared.lab, without)
-	t.Cleanup(func() {
-		if err := scenario.Install(context.Background(), shared.lab); err != nil {
-			t.Error(err)
+	labtest.Apply(v.t, v.lab, without)
+	v.t.Cleanup(func() {
+		if err := scenario.Install(context.Background(), v.lab); err != nil {
+			v.t.Error(err)
 		}
 	})
 }

@@ -187,23 +187,24 @@ spec:
 const machineReadsWeb = "[{name: app, image: tidemark-sample, envFrom: [{configMapRef: {name: web}}]}]"
 
 // serveMachines makes the API serve the kind, and gives the right to it, until the test ends.
-func serveMachines(t *testing.T) {
-	t.Helper()
-	labtest.Apply(t, shared.lab, machines)
-	t.Cleanup(func() {
+func (v venue) serveMachines() {
+	v.t.Helper()
+	labtest.Apply(v.t, v.lab, machines)
+	v.t.Cleanup(func() {
 		for _, object := range []string{"crd/machines.example.tidemark.dev", "clusterrolebinding/tidemark-machines", "clusterrole/tidemark-machines"} {
-			if _, _, err := shared.lab.Kubectl(context.Background(), "delete", object); err != nil {
-				t.Error(err)
+			if _, _, err := v.lab.Kubectl(context.Background(), "delete", object); err != nil {
+				v.t.Error(err)
 			}
 		}
 	})
-	labtest.Kubectl(t, shared.lab, "wait", "--for=condition=Established", "crd/machines.example.tidemark.dev", "--timeout=60s")
+	labtest.Kubectl(v.t, v.lab, "wait", "--for=condition=Established", "crd/machines.example.tidemark.dev", "--timeout=60s")
 }
 
 func TestAConfiguredKindIsStampedAtThePathOfItsTemplate(t *testing.T) {
-	serveMachines(t)
-	c := control(t, machinesKind)
-	s := open(t, "configured-kind", v1.ModeRoll)
+	v := alone(t)
+	v.serveMachines()
+	c := v.control(machinesKind)
+	s := v.open("configured-kind", v1.ModeRoll)
 	s.controller = c
 	s.apply(webConfig + machine("fleet", machineReadsWeb))
 	s.known("machines/fleet")

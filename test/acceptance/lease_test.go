@@ -21,9 +21,9 @@ const quarter = 6 // of the 24 pods, on each of four nodes
 var leaseDuration = scenario.Env("LEASE_DURATION")
 
 // fleetOf24 sets the scene of the lease incident, with a quarter of the pods on each node.
-func fleetOf24(t *testing.T, namespace, mode string) *scene {
-	t.Helper()
-	s := open(t, namespace, mode)
+func (v venue) fleetOf24(namespace, mode string) *scene {
+	v.t.Helper()
+	s := v.open(namespace, mode)
 	manifest, err := scenario.Manifest("lease")
 	s.must(err)
 	s.apply(manifest)
@@ -34,7 +34,7 @@ func fleetOf24(t *testing.T, namespace, mode string) *scene {
 }
 
 func TestLeaseWithoutTidemarkADrainSplitsTheFleetThatAnEditLeftAlone(t *testing.T) {
-	s := fleetOf24(t, "lease-without", "")
+	s := alone(t).fleetOf24("lease-without", "")
 
 	s.set("sender-config", "LEASE_DURATION", "2m")
 	s.must(s.Drain(t.Context(), "node-1"))
@@ -44,8 +44,9 @@ func TestLeaseWithoutTidemarkADrainSplitsTheFleetThatAnEditLeftAlone(t *testing.
 }
 
 func TestLeaseInModeRollTheEditReachesAllPodsAndADrainChangesNothing(t *testing.T) {
-	watchful(t)
-	s := fleetOf24(t, "lease-roll", v1.ModeRoll)
+	v := alone(t)
+	v.watchful()
+	s := v.fleetOf24("lease-roll", v1.ModeRoll)
 	s.known("deployment/sender")
 	s.must(s.Aged(t.Context(), apart))
 
@@ -63,8 +64,9 @@ func TestLeaseInModeRollTheEditReachesAllPodsAndADrainChangesNothing(t *testing.
 }
 
 func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T) {
-	watchful(t)
-	s := fleetOf24(t, "lease-observe", v1.ModeObserve)
+	v := alone(t)
+	v.watchful()
+	s := v.fleetOf24("lease-observe", v1.ModeObserve)
 	// What is split for longer than a rollout takes is no rollout.
 	s.kubectl("annotate", "deployment/sender", v1.AnnotationRolloutBudget+"=1s")
 	s.must(s.Aged(t.Context(), apart))

@@ -18,26 +18,39 @@ import (
 	"tidemark.dev/tidemark/test/scenario"
 )
 
-// suite is what the tests of the package share: one lab with Tidemark's manifests on it, and for the tests that run in
-// parallel one controller. Tests keep out of each other's way by namespaces. Those that need a controller, nodes or an API
-// of their own do not run in parallel: go test runs them before the first that does.
-type suite struct {
-	lab    *client.Lab
-	binary string
+const (
+	// nodes is how many each lab has.
+	nodes = 4
+	// places is how many labs there are, beside the shared one, for tests that need one alone.
+	places = 3
+	// parallel is how many tests run at the same time: they wait more than they compute.
+	parallel = "8"
+)
 
-	start      sync.Once
-	controller *scenario.Controller
-	startErr   error
+// suite is what the tests of the package share: a lab with one controller, on which most keep out of each other's way by
+// namespaces, and a few labs for those that need one alone.
+type suite struct {
+	// dir has the controller's binary.
+	dir, binary string
+	lab         *client.Lab
+	// places are the labs for one test at a time; each starts when the first test needs it.
+	places chan *place
+
+	start    sync.Once
+	program  *scenario.Controller
+	startErr error
 }
 
-var shared suite
+// place is where a lab is, or will be.
+type place struct{ lab *client.Lab }
 
-// TestMain holds the one lab of the package: a test cannot, as it would end with the first of them.
+var shared = suite{places: make(chan *place, places)}
+
+// TestMain holds what is shared: no test can, as it would end with the first of them.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // that of the clients in this process; the controller's is its own
-	// The tests wait more than they compute.
-	if err := flag.Set("test.parallel", "6"); err != nil {
+	if err := flag.Set("test.parallel", parallel); err != nil {
 		panic(err)
 	}
 	code, err := shared.run(m)
@@ -49,27 +62,85 @@ func TestMain(m *testing.M) {
 }
 
 func (s *suite) run(m *testing.M) (code int, err error) {
-	dir, err := os.MkdirTemp("", "tidemark-acceptance-")
-	if err != nil {
+	defer func() { err = errors.Join(err, s.end()) }()
+	if err := s.begin(context.Background()); err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s.binary = filepath.Join(dir, "tidemark-controller")
+	return m.Run(), nil
+}
+
+func (s *suite) begin(ctx context.Context) error {
+	var err error
+	if s.dir, err = os.MkdirTemp("", "tidemark-acceptance-"); err != nil {
+		return err
+	}
+	s.binary = filepath.Join(s.dir, "tidemark-controller")
 	args := append(append([]string{"build"}, buildFlags...), "-o", s.binary, "tidemark.dev/tidemark/cmd/tidemark-controller")
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build controller: %w\n%s", err, out)
+	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build controller: %w\n%s", err, out)
 	}
-	ctx := context.Background()
-	if s.lab, err = client.Start(ctx, client.Options{Nodes: 4}); err != nil {
-		return 1, err
+	for range places {
+		s.places <- &place{}
 	}
-	defer func() { err = errors.Join(err, s.lab.Stop()) }()
-	if err := scenario.Install(ctx, s.lab); err != nil {
-		return 1, err
+	first := &place{}
+	s.lab, err = first.open()
+	return err
+}
+
+// end stops all that runs. What ended badly is an error, a race that the controller's race detector found among it.
+func (s *suite) end() error {
+	var errs []error
+	if s.program != nil {
+		errs = append(errs, s.program.Stop())
 	}
-	code = m.Run()
-	if s.controller != nil {
-		err = s.controller.Stop()
+	for range len(s.places) {
+		if p := <-s.places; p.lab != nil {
+			errs = append(errs, p.lab.Stop())
+		}
 	}
-	return code, err
+	if s.lab != nil {
+		errs = append(errs, s.lab.Stop())
+	}
+	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+}
+
+// open returns the place's lab, which it starts when it is needed first. Only one test has the place at a time.
+func (p *place) open() (*client.Lab, error) {
+	if p.lab != nil {
+		return p.lab, nil
+	}
+	ctx := context.Background() // the lab outlives the test
+	lab, err := client.Start(ctx, client.Options{Nodes: nodes})
+	if err != nil {
+		return nil, err
+	}
+	if err := scenario.Install(ctx, lab); err != nil {
+		return nil, errors.Join(err, lab.Stop())
+	}
+	p.lab = lab
+	return lab, nil
+}
+
+// close stops the place's lab; the next test has a fresh one.
+func (p *place) close(t *testing.T) {
+	t.Helper()
+	if p.lab == nil {
+		return
+	}
+	if err := p.lab.Stop(); err != nil {
+		t.Error(err)
+	}
+	p.lab = nil
+}
+
+// controller is the one that works on the shared lab. It starts when the first test needs it.
+func (s *suite) controller() (*scenario.Controller, error) {
+	s.start.Do(func() {
+		ctx := context.Background() // it outlives the test
+		s.program, s.startErr = scenario.Start(ctx, s.lab, scenario.Program{Binary: s.binary})
+		if s.startErr == nil {
+			s.startErr = s.program.HasWatched(ctx)
+		}
+	})
+	return s.program, s.startErr
 }

@@ -11,8 +11,9 @@ import (
 
 func TestABundleThatManyReadRollsAFewAtATimeUntilAllHaveRolled(t *testing.T) {
 	const n, atOnce = 6, 2
-	control(t, fmt.Sprintf("--max-rolling=%d", atOnce))
-	s := open(t, "bundle", v1.ModeRoll)
+	v := alone(t)
+	v.control(fmt.Sprintf("--max-rolling=%d", atOnce))
+	s := v.open("bundle", v1.ModeRoll)
 	manifest := webConfig
 	var workloads []string
 	for i := range n {

@@ -12,8 +12,9 @@ import (
 
 func TestEditsOfMetadataAreAnsweredWithNoRequestAtAll(t *testing.T) {
 	const n = 20
-	control(t)
-	s := open(t, "metadata", v1.ModeRoll)
+	v := alone(t)
+	v.control()
+	s := v.open("metadata", v1.ModeRoll)
 	s.apply(many(n))
 	s.manyKnown(n)
 	s.caughtUp() // and the history of all of it is written

@@ -11,7 +11,6 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/lab/client/labtest"
-	"tidemark.dev/tidemark/test/scenario"
 )
 
 // many is the manifest of n Deployments without pods, web-0 and so on, each with a ConfigMap of its own.
@@ -35,8 +34,9 @@ func (s *scene) manyKnown(n int) {
 
 func TestARestartWritesNothing(t *testing.T) {
 	const n = 5
-	c := control(t)
-	s := open(t, "restart", v1.ModeRoll)
+	v := alone(t)
+	c := v.control()
+	s := v.open("restart", v1.ModeRoll)
 	s.apply(many(n))
 	s.manyKnown(n)
 	s.set("web-0", "MODE", "two")
@@ -45,22 +45,22 @@ func TestARestartWritesNothing(t *testing.T) {
 	s.must(c.Stop())
 	before := s.resourceVersions(n)
 
-	c = control(t)
+	c = v.control()
 	s.controller = c
 	s.caughtUp()
 	s.unchanged(before)
 
 	s.must(c.Stop()) // and again, by what looks like another leader
-	control(t)
+	v.control()
 	s.caughtUp()
 	s.unchanged(before)
 }
 
 func TestAChangeOfLeaderWritesNothing(t *testing.T) {
 	const n = 5
-	leader := control(t)
-	control2 := controlWith(t, scenario.Program{StandBy: true})
-	s := open(t, "leaders", v1.ModeRoll)
+	v := alone(t)
+	leader, next := v.control(), v.standBy()
+	s := v.open("leaders", v1.ModeRoll)
 	s.apply(many(n))
 	s.manyKnown(n)
 	s.set("web-0", "MODE", "two")
@@ -70,7 +70,7 @@ func TestAChangeOfLeaderWritesNothing(t *testing.T) {
 
 	s.must(leader.Stop())
 	s.eventually("the other instance to lead", func() error {
-		leads, err := control2.Leads(t.Context())
+		leads, err := next.Leads(t.Context())
 		if err == nil && !leads {
 			err = errors.New("it does not")
 		}
@@ -81,9 +81,10 @@ func TestAChangeOfLeaderWritesNothing(t *testing.T) {
 }
 
 func TestTwoInstancesGiveOneRolloutForEachChange(t *testing.T) {
-	control(t)
-	controlWith(t, scenario.Program{StandBy: true})
-	s := open(t, "two-instances", v1.ModeRoll)
+	v := alone(t)
+	v.control()
+	v.standBy()
+	s := v.open("two-instances", v1.ModeRoll)
 	s.apply(webConfig + program("deployment/web", 2, readsWeb))
 	s.rolledOut("deployment/web")
 	s.known("deployment/web")
@@ -99,8 +100,9 @@ func TestTwoInstancesGiveOneRolloutForEachChange(t *testing.T) {
 
 func TestWhatChangedWhileNothingRanRollsAfterTheStartWithNothingElse(t *testing.T) {
 	const n = 5
-	c := control(t)
-	s := open(t, "while-down", v1.ModeRoll)
+	v := alone(t)
+	c := v.control()
+	s := v.open("while-down", v1.ModeRoll)
 	s.apply(many(n))
 	s.manyKnown(n)
 	s.must(c.Stop())
@@ -110,7 +112,7 @@ func TestWhatChangedWhileNothingRanRollsAfterTheStartWithNothingElse(t *testing.
 	s.set("web-4", "MODE", "two")
 	s.set("web-4", "MODE", "one")
 
-	control(t)
+	v.control()
 	s.stampedAgain("deployment/web-1", "")
 	s.stampedAgain("deployment/web-3", "")
 	s.caughtUp()
@@ -122,8 +124,9 @@ func TestWhatChangedWhileNothingRanRollsAfterTheStartWithNothingElse(t *testing.
 func TestAControllerKilledAmidEditsLosesNoneAndRollsNoneTwice(t *testing.T) {
 	const n, edited = 50, 40
 	quick := []string{"--lease-duration=4s", "--renew-deadline=3s"}
-	c := control(t, quick...)
-	s := open(t, "killed", v1.ModeRoll)
+	v := alone(t)
+	c := v.control(quick...)
+	s := v.open("killed", v1.ModeRoll)
 	s.apply(many(n))
 	s.manyKnown(n)
 
@@ -145,7 +148,7 @@ func TestAControllerKilledAmidEditsLosesNoneAndRollsNoneTwice(t *testing.T) {
 	}
 	t.Logf("killed after %d of %d stamps", half, edited)
 
-	s.controller = control(t, quick...)
+	s.controller = v.control(quick...)
 	for i := range edited {
 		s.stampedAgain(fmt.Sprintf("deployment/web-%d", i), "")
 	}
@@ -188,12 +191,13 @@ func (s *scene) standForWhatIsApplied() {
 }
 
 func TestWhatIsBehindWhenTidemarkFirstSeesItIsLeftToPeople(t *testing.T) {
-	s := open(t, "first-sight", v1.ModeRoll)
+	v := alone(t)
+	s := v.open("first-sight", v1.ModeRoll)
 	s.apply(webConfig + program("deployment/web", 2, readsWeb))
 	s.rolledOut("deployment/web")
 	s.set("web", "MODE", "two")
 
-	s.controller = control(t)
+	s.controller = v.control()
 	s.known("deployment/web")
 	s.caughtUp()
 	if stamp := s.stamp("deployment/web"); stamp != "" {

@@ -11,8 +11,9 @@ import (
 
 func TestNoSecretValueLeavesItsSecret(t *testing.T) {
 	const first, second = "open-sesame-4711", "open-sesame-0815"
-	c := control(t)
-	s := open(t, "secrecy", v1.ModeRoll)
+	v := alone(t)
+	c := v.control()
+	s := v.open("secrecy", v1.ModeRoll)
 	s.controller = c
 	// A required key is missing at first, an annotation cannot be read, and the API refuses a write: each message is a chance
 	// for a value to get out.

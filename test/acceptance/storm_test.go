@@ -35,6 +35,7 @@ func storms() map[string]storm {
 }
 
 func TestSoakASecretThatFlapsIsHeldAndRollsOnceMoreWhenItIsQuiet(t *testing.T) {
+	t.Parallel()
 	for name, w := range storms() {
 		t.Run(name, func(t *testing.T) { weather(t, "storm-"+name, w) })
 	}
@@ -44,8 +45,9 @@ func TestSoakASecretThatFlapsIsHeldAndRollsOnceMoreWhenItIsQuiet(t *testing.T) {
 const mostRolls = 5
 
 func weather(t *testing.T, namespace string, w storm) {
-	c := control(t, w.flags...)
-	s := open(t, namespace, v1.ModeRoll)
+	v := alone(t)
+	c := v.control(w.flags...)
+	s := v.open(namespace, v1.ModeRoll)
 	s.controller = c
 	manifest := webConfig + program("deployment/elsewhere", 0, readsWeb) +
 		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: flapping}\nstringData: {MODE: calm}\n"
