@@ -61,7 +61,7 @@ soak: lab build ## Run the long versions of the tests that have one (about an ho
 
 .PHONY: bench
 bench: lab build ## Measure against a bare client-go loop; writes docs/benchmarks.md
-	go run ./test/bench
+	go run ./test/bench -write
 
 .PHONY: lint
 lint: ## Check format, style and the arrows between packages
