@@ -19,7 +19,7 @@ RACE := $(shell command -v "$$(go env CC | cut -d' ' -f1)" >/dev/null 2>&1 && ec
 
 # Passed on to `go test`, for example: make test TESTFLAGS='-run Rollback -v'
 TESTFLAGS ?=
-TIMEOUT   ?= 20m
+TIMEOUT   ?= 30m
 # Tests that take part in the soak have this in their name: short in `make test`, long in `make soak`.
 SOAK ?= Soak
 # ONCE=1 ends the demo when it has been played; otherwise the cluster stays up for the reader.
