@@ -28,12 +28,15 @@ type memory struct {
 // behind reports whether the object holds, and has held for longer than the history may be late, what its log does not
 // know: whoever should write the history cannot, live Lease or not.
 func (o *object) behind(log history.Log, read time.Time) bool {
-	last := log.Newest().Content
-	if o.content == nil || o.content.Version != last.Version || o.content.Equal(last) {
+	last := log.Newest()
+	written := o.writes.Newest(workload.Consumption{}.Whole()).At
+	if written.IsZero() || read.Sub(written) <= historyLag {
 		return false
 	}
-	written := o.writes.Newest(workload.Consumption{}.Whole()).At
-	return !written.IsZero() && read.Sub(written) > historyLag
+	if o.content == nil { // of a Secret only times are known
+		return written.After(last.Seen)
+	}
+	return o.content.Version == last.Content.Version && !o.content.Equal(last.Content)
 }
 
 // historyLag is how late the history may be: a change is seen, gathered with others, and written, twice where need be.
@@ -56,16 +59,12 @@ func (r *reading) readLease(ctx context.Context) error {
 	return nil
 }
 
-// lastSign is the last moment at which a leader surely watched: now while its Lease is live.
+// lastSign is the last moment at which a leader surely watched, and has written down what it saw before: its last renewal. One
+// that took the lead a moment ago may not have written yet that nobody watched until then, so it gives no sign.
 func lastSign(lease *coordinationv1.Lease, now time.Time) time.Time {
 	spec := lease.Spec
-	if spec.RenewTime == nil {
+	if spec.RenewTime == nil || spec.AcquireTime != nil && now.Sub(spec.AcquireTime.Time) < historyLag {
 		return time.Time{}
-	}
-	held := spec.HolderIdentity != nil && *spec.HolderIdentity != ""
-	if held && spec.LeaseDurationSeconds != nil &&
-		now.Before(spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds)*time.Second)) {
-		return now
 	}
 	return spec.RenewTime.Time
 }

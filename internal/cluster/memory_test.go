@@ -20,15 +20,22 @@ func lease(holder string, renewed time.Time) *coordinationv1.Lease {
 	return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &at}}
 }
 
+func acquired(l *coordinationv1.Lease, at time.Time) *coordinationv1.Lease {
+	l.Spec.AcquireTime = new(metav1.NewMicroTime(at))
+	return l
+}
+
 func TestLastSign(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lease *coordinationv1.Lease
 		want  time.Time
 	}{
-		"a leader that renewed just now":   {lease("a", noon.Add(-2*time.Second)), noon},
+		"a leader that renewed just now":   {lease("a", noon.Add(-2*time.Second)), noon.Add(-2 * time.Second)},
 		"a leader that is silent":          {lease("a", noon.Add(-time.Minute)), noon.Add(-time.Minute)},
 		"a leader that gave the lead back": {lease("", noon.Add(-2*time.Second)), noon.Add(-2 * time.Second)},
 		"a lease that nobody ever held":    {&coordinationv1.Lease{}, time.Time{}},
+		"a leader that is new":             {acquired(lease("b", noon), noon.Add(-historyLag+time.Second)), time.Time{}},
+		"a leader that has had its time":   {acquired(lease("b", noon), noon.Add(-historyLag)), noon},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := lastSign(tc.lease, noon); !got.Equal(tc.want) {
