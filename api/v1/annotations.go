@@ -55,6 +55,39 @@ const (
 	LabelHistory = Domain + "/history-of"
 )
 
+// Annotations and labels that Tidemark writes on a snapshot: the immutable copy of a config object, in its namespace.
+const (
+	// LabelSnapshot is "true" on every snapshot.
+	LabelSnapshot = Domain + "/snapshot"
+	// AnnotationSnapshotOf names the config object that was copied, as "configmap/NAME" or "secret/NAME".
+	AnnotationSnapshotOf = Domain + "/snapshot-of"
+	// AnnotationSourceUID is the UID of the object that was copied.
+	AnnotationSourceUID = Domain + "/source-uid"
+	// AnnotationSourceVersion is the resourceVersion of the object that was copied.
+	AnnotationSourceVersion = Domain + "/source-resource-version"
+	// AnnotationSnapshotRevision numbers the snapshots of one source from 1 on; the highest was stamped last.
+	AnnotationSnapshotRevision = Domain + "/snapshot-revision"
+	// AnnotationSnapshotTime is when the copy was made, in RFC 3339.
+	AnnotationSnapshotTime = Domain + "/snapshot-time"
+	// AnnotationCondemned is when clean-up found that nothing needs the snapshot any more, in RFC 3339. It is deleted when
+	// that is so still some time later; a use takes the mark away.
+	AnnotationCondemned = Domain + "/condemned"
+)
+
+// AbsentName is the name that pins stand for when an optional object is absent. No object may have it, so that what
+// appears later cannot appear in an older revision.
+const AbsentName = "absent." + Domain
+
+// Names of what puts mode pin into force, in the whole cluster.
+const (
+	// PolicyPin is the MutatingAdmissionPolicy that makes new pods read what their pins say, and its binding.
+	PolicyPin = "tidemark-pin"
+	// WebhookPods is the MutatingWebhookConfiguration that does so where the API server has no such policies.
+	WebhookPods = "tidemark-pods"
+	// WebhookWorkloads is the MutatingWebhookConfiguration that decides the stamp when a workload is written.
+	WebhookWorkloads = "tidemark-workloads"
+)
+
 // Names in Tidemark's own namespace.
 const (
 	// LeaseLeader is the leader election Lease of the controller.

@@ -26,6 +26,14 @@ type entry struct {
 	consumed digest.Digest
 	// changed says that the content differs from the baseline of before.
 	changed bool
+	// versioned says that the template should pin it.
+	versioned bool
+	// pin is the template's pin of it; "" when it has none.
+	pin string
+	// serves says that the pin gives what is applied, as far as the workload consumes it.
+	serves bool
+	// absent says that there is no such object now, gone that the template reads a copy of it all the same.
+	absent, gone bool
 }
 
 func newAccount(s State) account {
@@ -47,6 +55,7 @@ func newAccount(s State) account {
 			e.before = s.Record.Objects[e.key]
 		}
 		e.changed = compare(e.before.Baseline, e.parts, o)
+		e.pinned(s, o)
 		a.entries = append(a.entries, e)
 	}
 	return a
@@ -75,22 +84,23 @@ func (a account) heldStill() holding {
 
 // heldByRollback holds back what differs from what the restored template's stamp stands for, as far as that is known: a
 // rollback of a Deployment brings the record along that was left with the stamp; after one of another kind the newer
-// record tells of the stamps before it. Of a stamp that is told of nowhere nothing is claimed.
+// record tells of the stamps before it. Of a stamp that is told of nowhere nothing is claimed. Of what is pinned nothing
+// need be remembered: the pin itself says what the template reads.
 func heldByRollback(s State) holding {
 	if s.Record == nil {
-		return nothingHeld
+		return byPins(nothingHeld)
 	}
 	if s.Record.Stamp == s.Stamp {
-		return func(e entry) (digest.Digest, bool) {
+		return byPins(func(e entry) (digest.Digest, bool) {
 			return e.before.Stamped, e.changed || e.before.HeldBack && differs(e.before.Stamped, e.consumed)
-		}
+		})
 	}
 	i := slices.IndexFunc(s.Record.Earlier, func(e EarlierStamp) bool { return e.Stamp == s.Stamp })
 	if i < 0 {
-		return nothingHeld
+		return byPins(nothingHeld)
 	}
 	stood := s.Record.Earlier[i].Objects
-	return func(e entry) (digest.Digest, bool) { return stood[e.key], differs(stood[e.key], e.consumed) }
+	return byPins(func(e entry) (digest.Digest, bool) { return stood[e.key], differs(stood[e.key], e.consumed) })
 }
 
 // differs reports whether two digests are known to stand for different contents.

@@ -8,12 +8,12 @@ import (
 )
 
 // missingFrom lists the required objects and keys that are not there, sorted. What the program reloads by itself never
-// makes a workload wait.
-func missingFrom(objects []Object) []Missing {
+// makes a workload wait, nor does an object that is gone while the template reads a copy of it.
+func missingFrom(s State) []Missing {
 	var out []Missing
-	for _, o := range objects {
+	for _, o := range s.Objects {
 		switch {
-		case o.Live:
+		case o.Live || goneUnderPin(s, o):
 		case o.Applied.Present:
 			for _, k := range o.Use.RequiredKeys {
 				if !hasKey(o, k) {

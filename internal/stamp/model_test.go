@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/snapshot"
+	"tidemark.dev/tidemark/internal/workload"
 )
 
 // template is the part of a pod template that matters here.
 type template struct {
-	stamp, image string
-	restarted    int // a restart annotation
-	second       bool
+	stamp, image, pins string
+	restarted          int // a restart annotation
+	second             bool
 }
 
 // revision is what a workload's controller retains. A Deployment's keeps the workload's annotations beside the template.
@@ -26,6 +28,7 @@ type revision struct {
 
 // model is a workload with its controller, its pods and its configuration.
 type model struct {
+	mode       Mode
 	deployment bool
 	// The workload.
 	template   template
@@ -36,6 +39,8 @@ type model struct {
 	// The configuration, and what the pods loaded of it when they last started.
 	content map[string]int
 	loaded  map[string]int
+	// snapshots are the values that were copied, by name.
+	snapshots map[string]int
 }
 
 // sync is one round of the workload's controller: a template without a revision gets one, which rolls the pods; the
@@ -63,7 +68,17 @@ func (m *model) sync() {
 	}
 }
 
-func (m *model) restart() { m.loaded = maps.Clone(m.content) }
+// restart makes all pods read what the template names.
+func (m *model) restart() {
+	m.loaded = map[string]int{}
+	pins, _ := snapshot.ParsePins(namespace, m.template.pins)
+	for name, value := range m.content {
+		if pin := pins[configMap(name)]; pin != "" {
+			value = m.snapshots[pin]
+		}
+		m.loaded[name] = value
+	}
+}
 
 // undo is kubectl rollout undo.
 func (m *model) undo(to revision) {
@@ -80,19 +95,30 @@ func (m *model) state(t *testing.T) State {
 		t.Fatal(err)
 	}
 	s := State{
-		Namespace: namespace, Mode: Roll, Record: record, Intact: intact, Marked: m.label != "",
+		Namespace: namespace, Mode: m.mode, Record: record, Intact: intact, Marked: m.label != "",
 		Stamp: m.template.stamp, Images: []string{m.template.image},
 	}
+	if s.Pins, err = snapshot.ParsePins(namespace, m.template.pins); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range m.consumed() {
-		data := map[string]string{"A": fmt.Sprint(m.content[name])}
-		s.Objects = append(s.Objects, envFrom(name))
-		s.Objects[len(s.Objects)-1].Applied = digest.OfConfigMap(namespace, name, data, nil)
+		o := envFrom(name)
+		o.Applied, o.Versioned = contentOf(name, m.content[name]), true
+		if pin := s.Pins[o.Use.Object]; pin != "" {
+			held := contentOf(name, m.snapshots[pin])
+			o.Pinned = &held
+		}
+		s.Objects = append(s.Objects, o)
 	}
 	for _, r := range m.revisions {
 		r.Matches = r.template == m.template
 		s.Revisions = append(s.Revisions, r.Revision)
 	}
 	return s
+}
+
+func contentOf(name string, value int) digest.Content {
+	return digest.OfConfigMap(namespace, name, map[string]string{"A": fmt.Sprint(value)}, nil)
 }
 
 func (m *model) consumed() []string {
@@ -108,7 +134,13 @@ func (m *model) reconcile(t *testing.T) Decision {
 	d := Decide(m.state(t))
 	switch d.Action {
 	case WriteStamp:
-		m.template.stamp = d.Stamp
+		names := map[workload.Object]string{}
+		for _, o := range d.ToCopy() {
+			names[o] = snapshot.Name(o, contentOf(o.Name, m.content[o.Name]).Whole(o), 0)
+			m.snapshots[names[o]] = m.content[o.Name]
+		}
+		d = d.Pinned(names)
+		m.template.stamp, m.template.pins = d.Stamp, d.Pins.String()
 		m.annotation, m.label = Encode(d.Record.Noted(second(m.clock), namespace, d))
 	case WriteRecord:
 		m.annotation, m.label = Encode(d.Record.Noted(second(m.clock), namespace, d))
@@ -117,11 +149,13 @@ func (m *model) reconcile(t *testing.T) Decision {
 	return d
 }
 
-// behind lists the objects of which the pods run another content than the applied one.
-func (m *model) behind() []string {
+// behind lists the objects of which the pods run another content than they should: the applied one, or in mode pin, for what
+// is held back, another one.
+func (m *model) behind(d Decision) []string {
 	var out []string
 	for _, name := range m.consumed() {
-		if m.loaded[name] != m.content[name] {
+		held := m.mode == Pin && slices.Contains(d.HeldBack, configMap(name))
+		if held != (m.loaded[name] != m.content[name]) {
 			out = append(out, name)
 		}
 	}
@@ -169,18 +203,23 @@ func (m *model) happen(r *rand.Rand, g *gap) {
 // Whatever happens, once Tidemark has seen it the pods run what is applied; and it rolls them only for content that
 // changed since it looked last.
 func TestEveryChangeRollsOnceAndNothingElseRolls(t *testing.T) {
-	for _, deployment := range []bool{true, false} {
-		t.Run(fmt.Sprint("deployment ", deployment), func(t *testing.T) {
-			for seed := range uint64(60) {
-				live(t, deployment, rand.New(rand.NewPCG(seed, 2)))
-			}
-		})
+	for _, mode := range []Mode{Roll, Pin} {
+		for _, deployment := range []bool{true, false} {
+			t.Run(fmt.Sprint(mode, " deployment ", deployment), func(t *testing.T) {
+				for seed := range uint64(60) {
+					live(t, mode, deployment, rand.New(rand.NewPCG(seed, 2)))
+				}
+			})
+		}
 	}
 }
 
-func live(t *testing.T, deployment bool, r *rand.Rand) {
+func live(t *testing.T, mode Mode, deployment bool, r *rand.Rand) {
 	t.Helper()
-	m := &model{deployment: deployment, template: template{image: "pricing:0", second: true}, content: map[string]int{}}
+	m := &model{
+		mode: mode, deployment: deployment, template: template{image: "pricing:0", second: true},
+		content: map[string]int{"a": 0, "b": 0}, snapshots: map[string]int{},
+	}
 	m.sync()
 	m.reconcile(t)
 	m.sync()
@@ -195,11 +234,13 @@ func live(t *testing.T, deployment bool, r *rand.Rand) {
 		d := m.reconcile(t)
 		g.happened = append(g.happened, fmt.Sprint(d.Action, " ", d.Reason, d.Changed, d.HeldBack))
 		log = append(log, g)
-		if d.Action == WriteStamp && !changed {
+		// In mode pin a new release moves what was held back, a new reference gets its pin.
+		moves := mode == Pin && slices.Contains([]Reason{NewRelease, TemplateEdited, NewTemplate}, d.Reason)
+		if d.Action == WriteStamp && !changed && !moves {
 			t.Fatalf("stamped without a change of content:\n%v", log)
 		}
 		m.sync()
-		if late := m.behind(); len(late) > 0 {
+		if late := m.behind(d); len(late) > 0 {
 			t.Fatalf("the pods never get %v:\n%v", late, log)
 		}
 		if again := m.reconcile(t); again.Action != Nothing {

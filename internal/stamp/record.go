@@ -26,6 +26,8 @@ type Record struct {
 	Mode Mode `json:"mode"`
 	// Stamp is the stamp that was left on the pod template; "" when none was written yet.
 	Stamp string `json:"stamp,omitempty"`
+	// Pins is a checksum of the pins that were left with it; "" when there were none.
+	Pins string `json:"pins,omitempty"`
 	// Images of the template, in order, when the record was left.
 	Images []string `json:"images,omitempty"`
 	// Objects by workload.Object.Relative.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
@@ -15,6 +16,7 @@ type Mode string
 const (
 	Observe Mode = "observe" // read only
 	Roll    Mode = "roll"    // a change of consumed content writes the stamp
+	Pin     Mode = "pin"     // as roll, and each revision reads its own snapshots
 )
 
 // Object is one config object that a workload consumes, with its content now.
@@ -24,6 +26,12 @@ type Object struct {
 	Applied digest.Content
 	// Live says that the program reloads the object by itself: a change never rolls.
 	Live bool
+	// Versioned says that in mode pin each revision reads its own copy. Objects of other namespaces and those that only an
+	// annotation names cannot be.
+	Versioned bool
+	// Pinned is what the snapshot holds that the template pins the object to, in the terms of the object itself; nil when
+	// it is not pinned, or what it holds is not known.
+	Pinned *digest.Content
 }
 
 // Revision is one retained revision of a workload: a ReplicaSet, a ControllerRevision.
@@ -52,6 +60,8 @@ type State struct {
 	Marked bool
 	// Stamp is the stamp that the pod template carries now; "" when none.
 	Stamp string
+	// Pins are those that the pod template carries now; none when it carries none that can be read.
+	Pins snapshot.Pins
 	// Images are the images of the pod template in order.
 	Images []string
 	// Objects are the config objects that the template consumes, each once, in any order.
@@ -87,6 +97,8 @@ const (
 	RolledBack     Reason = "RolledBack"     // someone went back to a retained revision
 	NewTemplate    Reason = "NewTemplate"    // the template was replaced by one without the stamp that was left
 	NewRelease     Reason = "NewRelease"     // the images changed under the stamp that was left
+	FirstPin       Reason = "FirstPin"       // mode pin is new to the workload, so its template gets its first pins
+	Restored       Reason = "Restored"       // content changed to what the pins hold already
 	TemplateEdited Reason = "TemplateEdited" // references came or went, nothing else
 	NewBaseline    Reason = "NewBaseline"    // digests of another version or key, or a lost checksum: accounted for anew
 )
@@ -111,6 +123,9 @@ type Decision struct {
 	Missing []Missing
 	// Stamp is the stamp to write; meaningful with WriteStamp.
 	Stamp string
+	// Pins are the pins to write in place of all that the template carries; meaningful with WriteStamp. An empty name asks
+	// for a snapshot of what is applied: see [Decision.ToCopy].
+	Pins snapshot.Pins
 	// Record is the record to write; meaningful with WriteRecord and WriteStamp. Its times are left as they were: the
 	// caller notes the write with [Record.Noted].
 	Record Record
