@@ -53,6 +53,9 @@ type Lab struct {
 	waitErr error         // set before ended is closed
 	stop    sync.Once
 	stopErr error
+
+	argoMu sync.Mutex
+	argo   *ArgoRollouts // the last one started, if any
 }
 
 // Start starts a lab and returns when all its nodes are ready. The lab runs until Stop is called or this process
@@ -147,15 +150,15 @@ func (l *Lab) await(ctx context.Context, ready <-chan string) error {
 		}
 		return nil
 	case <-l.ended:
-		return errors.Join(errors.New("the process ended"), l.waitErr)
+		return errors.Join(errEnded, l.waitErr)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// Stop ends the lab and waits until its process is gone and its directory removed.
+// Stop ends the lab with what was started beside it, and waits until its process is gone and its directory removed.
 func (l *Lab) Stop() error {
-	l.stop.Do(func() { l.stopErr = l.shutdown() })
+	l.stop.Do(func() { l.stopErr = errors.Join(l.stopArgo(), l.shutdown()) })
 	return l.stopErr
 }
 

@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -78,12 +77,16 @@ func TestLabEndsWithTheProcessThatStartedIt(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	directory, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
+	var directory, argo string
+	if _, err := fmt.Fscanln(out, &directory, &argo); err != nil {
 		t.Fatal(err, child.Wait())
 	}
-	directory = strings.TrimSpace(directory)
 	if _, err := os.Stat(directory); err != nil {
+		t.Fatal(err)
+	}
+	// What it runs can be read as long as it has not ended, even when nobody asks for its exit code.
+	program := "/proc/" + argo + "/exe"
+	if _, err := os.Readlink(program); err != nil {
 		t.Fatal(err)
 	}
 	if err := child.Process.Kill(); err != nil {
@@ -93,6 +96,9 @@ func TestLabEndsWithTheProcessThatStartedIt(t *testing.T) {
 	labtest.Eventually(t, "the lab to end", func() error {
 		if _, err := os.Stat(directory); !errors.Is(err, fs.ErrNotExist) {
 			return errors.New("its directory is still there")
+		}
+		if _, err := os.Readlink(program); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("process %s still runs", argo)
 		}
 		return nil
 	})
@@ -104,7 +110,12 @@ func startAndWait() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Println(lab.Status().Directory)
+	argo, err := lab.StartArgoRollouts(context.Background())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println(lab.Status().Directory, argo.PID())
 	<-lab.Ended()
 	return 1
 }

@@ -56,12 +56,39 @@ func report(t testing.TB, lab *client.Lab) {
 		}
 		t.Logf("kubectl %s\n%s", strings.Join(args, " "), out)
 	}
-	content, err := os.ReadFile(lab.LogFile())
+	reportLog(t, "the lab's log", lab.LogFile())
+}
+
+func reportLog(t testing.TB, what, file string) {
+	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Logf("report: %v", err)
 		return
 	}
-	t.Logf("end of the lab's log\n%s", content[max(0, len(content)-logTail):])
+	t.Logf("end of %s\n%s", what, content[max(0, len(content)-logTail):])
+}
+
+// StartArgoRollouts starts Argo Rollouts' controller on a lab, until the test ends. When the test failed it then shows
+// the Rollouts and the end of the controller's log.
+func StartArgoRollouts(t testing.TB, lab *client.Lab) *client.ArgoRollouts {
+	t.Helper()
+	argo, err := lab.StartArgoRollouts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // the test's own has ended
+			defer cancel()
+			out, _, err := lab.Kubectl(ctx, "get", "rollouts,replicasets", "-A", "-o", "wide")
+			t.Logf("kubectl get rollouts,replicasets (%v)\n%s", err, out)
+			reportLog(t, "Argo Rollouts' log", argo.LogFile())
+		}
+		if err := argo.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return argo
 }
 
 // Eventually calls check until it returns nil, and fails the test with its last error when it does not in time.
