@@ -62,7 +62,12 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := manager.New(cfg, managerOptions(o, scheme, key))
+	own, err := controller.NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	watches := controller.NewWatches(o.Log.WithName("controller"), own)
+	mgr, err := manager.New(cfg, managerOptions(o, scheme, key, watches))
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
@@ -76,14 +81,10 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := controller.NewMetrics(metrics.Registry)
-	if err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
-	}
 	err = controller.Register(ctx, mgr, controller.Options{
 		Namespace: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Kinds: kinds, Secrets: o.Secrets, Pace: o.Pace,
 		MaxRolling: o.MaxRolling, RollTimeout: o.RollTimeout, Workers: o.Workers, WatchLag: o.WatchLag, Key: key,
-		Recorder: broadcaster.NewRecorder(scheme, controller.Reporter), HelmRecords: records, History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease,
+		Recorder: broadcaster.NewRecorder(scheme, controller.Reporter), HelmRecords: records, History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease, Watches: watches,
 	}, own)
 	if err != nil {
 		return nil, err
@@ -117,14 +118,15 @@ func leaderLease(ctx context.Context, c client.Client, namespace string) (*coord
 	return lease, nil
 }
 
-func managerOptions(o Options, scheme *runtime.Scheme, key *digest.Key) manager.Options {
+func managerOptions(o Options, scheme *runtime.Scheme, key *digest.Key, watches *controller.Watches) manager.Options {
 	share := true             // nobody changes what the cache hands out
 	grace := 10 * time.Second // less than the pod's, so that the Lease is given up in time
 	return manager.Options{
 		Scheme: scheme,
 		Logger: o.Log,
 		Cache: cache.Options{
-			NewInformer:                  cluster.NewInformer,
+			NewInformer:                  cluster.Informers{Scheme: scheme, Fared: watches.Fared}.New,
+			DefaultWatchErrorHandler:     cluster.QuietRefusals,
 			DefaultTransform:             cluster.Slim(),
 			DefaultUnsafeDisableDeepCopy: &share,
 			ByObject: map[client.Object]cache.ByObject{
@@ -157,7 +159,7 @@ func configSecrets() fields.Selector {
 func helmRecords(mgr manager.Manager) (cache.Cache, error) {
 	records, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
-		DefaultTransform: cluster.Slim(), DefaultLabelSelector: controller.HelmPending(),
+		DefaultTransform: cluster.Slim(), DefaultLabelSelector: controller.HelmPending(), DefaultWatchErrorHandler: cluster.QuietRefusals,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make cache of helm records: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,7 +82,7 @@ func newResume(s *session, name string) *cobra.Command {
 		Long: fill(name, `
 			End a pause of the workloads named, of the namespace that --namespace names, or, with --all, of
 			everything. Each ends only itself: a workload that was paused by name stays paused when its
-			namespace is resumed.
+			namespace is resumed, and the other way round, which is said.
 
 			What changed meanwhile rolls now, with at most one rollout for each workload.
 
@@ -206,7 +207,7 @@ func (o *pauseOptions) one(ctx context.Context, s stop, who string) error {
 		if err != nil {
 			return err
 		}
-		return o.say(s.resumed(p, note))
+		return o.say(s.resumed(p, o.still(ctx, s), note))
 	}
 	by := cluster.PausedByText(who, o.connection.Now(), o.reason)
 	p, err := cluster.Pause(ctx, o.connection.Client, s.Stop, by, o.dryRun)
@@ -214,6 +215,24 @@ func (o *pauseOptions) one(ctx context.Context, s stop, who string) error {
 		return err
 	}
 	return o.say(s.paused(p, note))
+}
+
+// still words which wider pauses are in force for what was resumed; "" for none.
+func (o *pauseOptions) still(ctx context.Context, s stop) string {
+	above, err := s.Above(ctx, o.connection.Client, o.system)
+	if err != nil {
+		fmt.Fprintf(o.ErrOut, "remark: whether anything wider than %s is paused is not known: %v\n", s.name, err)
+	}
+	var words []string
+	for w, by := range above {
+		name := "namespace " + w.Name
+		if w.Name == o.system {
+			name = "everything"
+		}
+		words = append(words, name+" is paused"+byText(by))
+	}
+	slices.Sort(words)
+	return strings.Join(words, "; ")
 }
 
 func (o *pauseOptions) say(text string) error {
@@ -232,8 +251,14 @@ func (s stop) paused(p cluster.Pausing, note string) string {
 	return fmt.Sprintf("%s is paused: %s%s", s.name, what, note)
 }
 
-func (s stop) resumed(p cluster.Pausing, note string) string {
-	if !p.Changed {
+// resumed words a resume; still says what else is paused.
+func (s stop) resumed(p cluster.Pausing, still, note string) string {
+	switch {
+	case still != "" && p.Changed:
+		return fmt.Sprintf("%s is resumed, but Tidemark still writes nothing to it: %s%s", s.name, still, note)
+	case still != "":
+		return fmt.Sprintf("%s is not paused itself, but Tidemark writes nothing to it: %s%s", s.name, still, note)
+	case !p.Changed:
 		return fmt.Sprintf("%s is not paused%s", s.name, note)
 	}
 	return fmt.Sprintf("%s is resumed: at most one rollout follows for each workload%s", s.name, note)

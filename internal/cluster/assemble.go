@@ -53,15 +53,13 @@ func (r *reading) addRecord(w *Workload, s *seen) {
 	w.Fleet.Record = record
 	mode, problems := ModeOf(s.annotations, s.template, r.namespaces[s.Namespace].labels, "")
 	w.Problems = append(w.Problems, problems...)
-	_, says := s.annotations[v1.AnnotationMode]
+	lost := LostMode(s.annotations, mode, record, marked, intact)
 	switch {
-	case mode != "" && (says || intact || !marked || mode != stamp.Observe):
+	case lost != "":
+		mode = lost
+	case mode != "":
 	case record != nil && (intact || record.Mode != stamp.Observe):
-		// Nobody chose, so it is the controller's default that the record tells of; or a rollback took the annotation away,
-		// which is no opt-out.
-		mode = record.Mode
-	case marked && !intact:
-		mode = stamp.Roll
+		mode = record.Mode // nobody chose, so it is the controller's default that the record tells of
 	default:
 		mode = r.DefaultMode
 	}

@@ -130,6 +130,16 @@ type Patch struct {
 	Annotations, Labels map[string]*string
 	// TemplateAnnotations of the pod template to set; a nil value removes.
 	TemplateAnnotations map[string]*string
+	// Scheduler is the scheduler's name to set in the pod template, "" for the API's default; nil leaves it alone.
+	Scheduler *string
+}
+
+// Set sets an annotation of the workload; nil removes it.
+func (p *Patch) Set(annotation string, value *string) {
+	if p.Annotations == nil {
+		p.Annotations = map[string]*string{}
+	}
+	p.Annotations[annotation] = value
 }
 
 // JSON encodes the patch for an object of the kind. It touches nothing but what the patch names.
@@ -141,16 +151,43 @@ func (k Kind) JSON(p Patch) ([]byte, error) {
 	setNonEmpty(meta, "annotations", p.Annotations)
 	setNonEmpty(meta, "labels", p.Labels)
 	root := map[string]any{"metadata": meta}
-	if len(p.TemplateAnnotations) > 0 {
+	if template := p.template(); len(template) > 0 {
 		inner := root
-		for _, f := range k.TemplatePath {
+		for _, f := range k.TemplatePath[:len(k.TemplatePath)-1] {
 			next := map[string]any{}
 			inner[f] = next
 			inner = next
 		}
-		inner["metadata"] = map[string]any{"annotations": p.TemplateAnnotations}
+		inner[k.TemplatePath[len(k.TemplatePath)-1]] = template
 	}
 	return json.Marshal(root)
+}
+
+func (p Patch) template() map[string]any {
+	template := map[string]any{}
+	if len(p.TemplateAnnotations) > 0 {
+		template["metadata"] = map[string]any{"annotations": p.TemplateAnnotations}
+	}
+	if p.Scheduler != nil {
+		var name any // null, which takes the field away
+		if *p.Scheduler != "" {
+			name = *p.Scheduler
+		}
+		template["spec"] = map[string]any{"schedulerName": name}
+	}
+	return template
+}
+
+// Keeps reports whether an object, as the API answered the patch, carries the template annotations that the patch sets. One
+// whose definition does not know the template's metadata has lost them, without an error.
+func (k Kind) Keeps(answer *unstructured.Unstructured, p Patch) bool {
+	annotations, _, _ := unstructured.NestedStringMap(answer.Object, append(slices.Clone(k.TemplatePath), "metadata", "annotations")...)
+	for name, value := range p.TemplateAnnotations {
+		if value != nil && annotations[name] != *value {
+			return false
+		}
+	}
+	return true
 }
 
 func setNonEmpty(m map[string]any, field string, values map[string]*string) {

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,25 +15,17 @@ import (
 // them before may have been missed.
 const listedMark = "listed.internal.tidemark.dev"
 
-// NewInformer makes informers that know, of config objects, whether a state of theirs came by a list: at the start, and
-// again whenever a watch could not be resumed. Other types have ordinary informers.
-func NewInformer(
-	lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers,
-) toolscache.SharedIndexInformer {
+// marks reports whether states of the type are marked when they come by a list: those of config objects.
+func marks(obj runtime.Object) bool {
 	switch obj.(type) {
 	case *corev1.ConfigMap, *corev1.Secret:
-		if w, ok := lw.(*toolscache.ListWatch); ok {
-			markListed(w)
-		}
+		return true
 	}
-	return toolscache.NewSharedIndexInformer(lw, obj, resync, indexers)
+	return false
 }
 
 func markListed(lw *toolscache.ListWatch) {
 	list, watcher := lw.ListWithContextFunc, lw.WatchFuncWithContext
-	if list == nil || watcher == nil {
-		return
-	}
 	lw.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		objects, err := list(ctx, o)
 		if err != nil {

@@ -97,7 +97,7 @@ func TestAnOrdinaryListIsMarked(t *testing.T) {
 		},
 		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 	}
-	NewInformer(lw, &corev1.ConfigMap{}, time.Hour, nil)
+	Informers{}.New(lw, &corev1.ConfigMap{}, time.Hour, nil)
 	list, err := lw.ListWithContextFunc(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

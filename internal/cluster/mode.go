@@ -36,6 +36,21 @@ func ModeOf(workload, template, namespaceLabels map[string]string, fallback stam
 	return fallback, nil
 }
 
+// LostMode is the mode that a rollback took away from a workload, to be put back; "" where none did. A rollback of a
+// Deployment puts the annotations of another time back, and with them the record, which the checksum in the label (marked:
+// there is one) then no longer fits. So a mode that the workload's own annotations do not state is no opt-out: it is the
+// record's, else roll. An explicit one is obeyed, and so is any other choice than to observe; chosen is "" where there is none.
+func LostMode(workload map[string]string, chosen stamp.Mode, record *stamp.Record, marked, intact bool) stamp.Mode {
+	_, says := workload[v1.AnnotationMode]
+	switch {
+	case says || !marked || intact || chosen != "" && chosen != stamp.Observe:
+		return ""
+	case record != nil && record.Mode != stamp.Observe:
+		return record.Mode
+	}
+	return stamp.Roll
+}
+
 func parseMode(value, where string) (stamp.Mode, []string) {
 	switch value {
 	case v1.ModeObserve:

@@ -49,6 +49,35 @@ func TestModeOf(t *testing.T) {
 	}
 }
 
+func TestLostMode(t *testing.T) {
+	says := func(m string) map[string]string { return map[string]string{v1.AnnotationMode: m} }
+	left := func(m stamp.Mode) *stamp.Record { return &stamp.Record{Mode: m} }
+	for name, tc := range map[string]struct {
+		workload       map[string]string
+		chosen         stamp.Mode
+		record         *stamp.Record
+		marked, intact bool
+		want           stamp.Mode
+	}{
+		"a rollback took the annotation: the record's":           {chosen: stamp.Observe, record: left(stamp.Roll), marked: true, want: stamp.Roll},
+		"a rollback took the annotation, and nobody chose":       {record: left(stamp.Roll), marked: true, want: stamp.Roll},
+		"a rollback to before the first record: roll":            {chosen: stamp.Observe, marked: true, want: stamp.Roll},
+		"a record of a time in which it was observed: roll":      {chosen: stamp.Observe, record: left(stamp.Observe), marked: true, want: stamp.Roll},
+		"an explicit annotation is obeyed":                       {workload: says("observe"), chosen: stamp.Observe, record: left(stamp.Roll), marked: true},
+		"one that is no mode too":                                {workload: says("x"), chosen: stamp.Observe, record: left(stamp.Roll), marked: true},
+		"the namespace rolls anyway":                             {chosen: stamp.Roll, record: left(stamp.Roll), marked: true},
+		"the record is the one left: the annotation was removed": {chosen: stamp.Observe, record: left(stamp.Roll), marked: true, intact: true},
+		"Tidemark was never here":                                {chosen: stamp.Observe},
+		"somebody took the label away, which no rollback does":   {chosen: stamp.Observe, record: left(stamp.Roll)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := LostMode(tc.workload, tc.chosen, tc.record, tc.marked, tc.intact); got != tc.want {
+				t.Errorf("mode %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestObjectSettings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		annotations  map[string]string

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,6 +63,30 @@ func Resume(ctx context.Context, c client.Client, s Stop, dryRun bool) (Pausing,
 	}
 	err = s.patch(ctx, c, m, map[string]*string{v1.AnnotationPaused: nil, v1.AnnotationPausedBy: nil}, nil, dryRun)
 	return Pausing{Changed: true, By: m.Annotations[v1.AnnotationPausedBy]}, err
+}
+
+// Above reads which pauses that are wider than the stop are in force for what it names: that of its namespace, and that of
+// everything, by Tidemark's own namespace. The values say by whom.
+func (s Stop) Above(ctx context.Context, c client.Reader, system string) (map[Stop]string, error) {
+	wider := []Stop{StopNamespace(system)}
+	if s.isWorkload() && s.Namespace != system {
+		wider = append(wider, StopNamespace(s.Namespace))
+	}
+	out := map[Stop]string{}
+	for _, w := range wider {
+		if w == s {
+			continue
+		}
+		m, err := w.get(ctx, c)
+		switch {
+		case apierrors.IsNotFound(err): // Tidemark is not installed
+		case err != nil:
+			return nil, fmt.Errorf("get namespace %s: %w", w.Name, err)
+		case w.paused(m):
+			out[w] = m.Annotations[v1.AnnotationPausedBy]
+		}
+	}
+	return out, nil
 }
 
 func (s Stop) get(ctx context.Context, c client.Reader) (*metav1.PartialObjectMetadata, error) {

@@ -59,6 +59,8 @@ type Options struct {
 	RenewDeadline time.Duration
 	// Lease is the leader Lease as it was before this process took part; nil when there was none.
 	Lease *coordinationv1.Lease
+	// Watches is told by the cache how its watches fare.
+	Watches *Watches
 	// Clock is the real one where nil.
 	Clock clock.Clock
 }
@@ -97,7 +99,7 @@ func Register(ctx context.Context, mgr manager.Manager, o Options, metrics *Metr
 	h := c.newHistorian(signs)
 	c.watcher = &watcher{
 		cache: mgr.GetCache(), client: c.client, clock: o.Clock, log: c.log, index: c.index, historian: h, metrics: metrics,
-		kinds: o.Kinds, namespace: o.Namespace, secrets: o.Secrets, enqueue: c.enqueue, gone: c.forget, synced: map[workload.ObjectKind]time.Time{},
+		watches: o.Watches, kinds: o.Kinds, namespace: o.Namespace, secrets: o.Secrets, enqueue: c.enqueue, gone: c.forget, synced: map[workload.ObjectKind]time.Time{},
 	}
 	h.synced, h.watched = c.watcher.knows, c.watcher.watchedSince
 	if o.HelmRecords != nil {

@@ -77,6 +77,30 @@ func (a announcer) refused(s *subject, err error) {
 		fmt.Sprintf("the stamp could not be written, trying again: %v", err))
 }
 
+// stampLost is sent after a stamp was written that the pod template does not carry afterwards.
+func (a announcer) stampLost(s *subject) {
+	path := strings.Join(s.kind.TemplatePath, ".")
+	a.event(s.object, corev1.EventTypeWarning, "StampLost", "Write", "the stamp was written and the pod template is without it, so this change did not "+
+		"roll the workload: roll it by hand. Either the kind's definition prunes the template's metadata (set x-kubernetes-preserve-unknown-fields: true "+
+		"at "+path+".metadata, or declare its annotations), or something on the way, such as a mutating webhook, takes annotations at "+path+" away. "+
+		"It is tried again with the next change")
+}
+
+// unread is sent when the right to read a workload's revisions is missing.
+func (a announcer) unread(s *subject, err error) {
+	a.event(s.object, corev1.EventTypeWarning, "ReadRefused", "Read",
+		fmt.Sprintf("its template is not the one that was left, and whether somebody went back cannot be told, so nothing is written; trying again: %v", err))
+}
+
+// enabled is sent after the scheduler that Wave took away was put back.
+func (a announcer) enabled(s *subject, scheduler string) {
+	if scheduler == "" {
+		scheduler = corev1.DefaultSchedulerName
+	}
+	a.event(s.object, corev1.EventTypeNormal, "SchedulingEnabled", "Restore",
+		"what the pods require is there: the scheduler that Wave took away is back, "+scheduler)
+}
+
 func names(objects []workload.Object, namespace string) string {
 	var out []string
 	for _, o := range objects[:min(len(objects), maxNamed)] {

@@ -19,6 +19,8 @@ type recollection struct {
 	// written is the resourceVersion on which the last write was decided: until the watch shows another one, the state in
 	// the cache is the one before that write.
 	written string
+	// stampLost says that the last stamp written got lost, and that this was told.
+	stampLost bool
 }
 
 // memory keeps recollections.

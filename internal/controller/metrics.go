@@ -2,6 +2,7 @@ package controller
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tidemark.dev/tidemark/internal/stamp"
 )
@@ -16,6 +17,7 @@ type Metrics struct {
 	problems      *prometheus.GaugeVec
 	writeErrors   *prometheus.CounterVec
 	watchProblems *prometheus.GaugeVec
+	missingRights *prometheus.GaugeVec
 	historyWrites prometheus.Counter
 	historyErrors prometheus.Counter
 	paused        prometheus.Gauge
@@ -30,15 +32,16 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		holds:         counters("holds_total", "Rollouts that were wanted and held, counted when the hold began.", "reason"),
 		held:          gauges("held", "1 while a wanted rollout of the workload is held.", "kind", "namespace", "name", "reason"),
 		problems:      gauges("workload_problems", "Annotations or templates of the workload that cannot be read.", "kind", "namespace", "name"),
-		writeErrors:   counters("write_errors_total", "Writes to workloads that the API refused.", "kind", "cause"),
-		watchProblems: gauges("watch_problem", "1 while a kind cannot be watched: not served, or the right is missing.", "kind"),
+		writeErrors:   counters("write_errors_total", "Writes to workloads that the API refused, or after which the stamp was not there.", "kind", "cause"),
+		watchProblems: gauges("watch_problem", "1 while a kind (as kind.group) cannot be watched: not served, or the right to list or watch it is missing; also when it was watched before.", "kind"),
+		missingRights: gauges("missing_right", "1 while a right on a kind (as kind.group) is missing that is needed beside those to watch: to patch workloads, to list their revisions. Asked for at the start, and again while it is missing.", "kind", "verb"),
 		historyWrites: prometheus.NewCounter(prometheus.CounterOpts{Name: "tidemark_history_writes_total", Help: "Writes of the history."}),
 		historyErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "tidemark_history_write_errors_total", Help: "Writes of the history that failed; each is tried again."}),
 		paused:        prometheus.NewGauge(prometheus.GaugeOpts{Name: "tidemark_paused", Help: "1 while everything is paused."}),
 		rolling:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "tidemark_rolling", Help: "Workloads that Tidemark has stamped and that have not finished rolling."}),
 	}
 	for _, c := range []prometheus.Collector{
-		m.rolls, m.records, m.holds, m.held, m.problems, m.writeErrors, m.watchProblems, m.historyWrites, m.historyErrors, m.paused, m.rolling,
+		m.rolls, m.records, m.holds, m.held, m.problems, m.writeErrors, m.watchProblems, m.missingRights, m.historyWrites, m.historyErrors, m.paused, m.rolling,
 	} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
@@ -55,8 +58,12 @@ func gauges(name, help string, labels ...string) *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tidemark_" + name, Help: help}, labels)
 }
 
-func (m *Metrics) watchProblem(kind string, on bool) {
-	m.watchProblems.WithLabelValues(kind).Set(boolean(on))
+func (m *Metrics) watchProblem(gvk schema.GroupVersionKind, on bool) {
+	m.watchProblems.WithLabelValues(gvk.GroupKind().String()).Set(boolean(on))
+}
+
+func (m *Metrics) missingRight(gvk schema.GroupVersionKind, verb string, on bool) {
+	m.missingRights.WithLabelValues(gvk.GroupKind().String(), verb).Set(boolean(on))
 }
 
 func (m *Metrics) rolled(id ID) { m.rolls.WithLabelValues(id.GVK.Kind, id.Namespace).Inc() }

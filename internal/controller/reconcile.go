@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -25,6 +26,9 @@ const conflictRetry = time.Second
 // errNoEffect is a write that was accepted and changed nothing.
 var errNoEffect = errors.New("the API accepted the write and changed nothing: something on the way, such as a mutating webhook, takes " +
 	"tidemark.dev annotations or labels away")
+
+// errStampLost is a write that was accepted, after which the pod template is without the stamp.
+var errStampLost = errors.New("the API accepted the write without the stamp on the pod template")
 
 // Reconcile looks at one workload: it gathers, decides by the domain's pure functions, and makes at most one write.
 func (c *Controller) Reconcile(ctx context.Context, id ID) (reconcile.Result, error) {
@@ -44,9 +48,14 @@ func (c *Controller) Reconcile(ctx context.Context, id ID) (reconcile.Result, er
 		return reconcile.Result{}, nil
 	}
 	if err := c.addRevisions(ctx, s, &v); err != nil {
+		c.sayUnread(s, err)
 		return reconcile.Result{}, err
 	}
-	switch d := stamp.Decide(v.state); d.Action {
+	d := stamp.Decide(v.state)
+	if v.enables(d) {
+		return c.enable(ctx, s, v, d)
+	}
+	switch d.Action {
 	case stamp.WriteStamp:
 		return c.roll(ctx, s, v, d)
 	case stamp.WriteRecord:
@@ -86,7 +95,7 @@ func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decis
 		c.leave(s.id)
 		return c.afterWrite(s, written, err)
 	}
-	c.memory.change(s.id, func(r *recollection) { r.rolling = true })
+	c.memory.change(s.id, func(r *recollection) { r.rolling, r.stampLost = true, false })
 	c.countRolling()
 	c.metrics.rolled(s.id)
 	c.announcer.rolled(s, d)
@@ -140,12 +149,17 @@ func (c *Controller) note(ctx context.Context, s *subject, v view, d stamp.Decis
 	if err != nil || !written {
 		return c.afterWrite(s, written, err)
 	}
+	c.recorded(s, d)
+	c.clearWish(s.id)
+	return reconcile.Result{}, nil
+}
+
+// recorded tells of a record that was written.
+func (c *Controller) recorded(s *subject, d stamp.Decision) {
 	c.metrics.recorded(d.Reason)
 	if d.Reason == stamp.RolledBack {
 		c.announcer.rolledBack(s, d)
 	}
-	c.clearWish(s.id)
-	return reconcile.Result{}, nil
 }
 
 // rest is for workloads that want nothing: what was said of them before is taken back.
@@ -182,49 +196,100 @@ func (c *Controller) rest(ctx context.Context, s *subject, v view, d stamp.Decis
 	return reconcile.Result{}, nil
 }
 
-// write makes the one write of a look: the record, and with [stamp.WriteStamp] the stamp in the same patch. It carries the
-// resourceVersion that it was decided on; false without an error means that somebody else wrote first.
-func (c *Controller) write(ctx context.Context, s *subject, v view, d stamp.Decision, record stamp.Record) (bool, error) {
-	annotation, sum := stamp.Encode(record)
-	p := cluster.Patch{
-		ResourceVersion: s.object.GetResourceVersion(),
-		Annotations:     map[string]*string{v1.AnnotationRecord: &annotation},
-		Labels:          map[string]*string{v1.LabelRecordSum: &sum},
+// enable gives a workload the scheduler back that Wave took away from it, and takes Wave's note of it away. That changes the
+// template, so whatever else is decided goes with it: one rollout, of pods that could not start before. No pace applies, and no
+// bound: nothing runs that it could disturb, and a pending Helm release may be waiting for these very pods.
+func (c *Controller) enable(ctx context.Context, s *subject, v view, d stamp.Decision) (reconcile.Result, error) {
+	p := cluster.Patch{ResourceVersion: s.object.GetResourceVersion()}
+	if d.Action != stamp.Nothing {
+		p = v.patch(s, d, d.Record.Noted(c.clock.Now(), s.id.Namespace, d))
 	}
+	p.Set(v1.WaveSchedulingDisabled, nil)
+	p.Scheduler = v.scheduler
+	written, err := c.send(ctx, s, p)
+	if err != nil || !written {
+		return c.afterWrite(s, written, err)
+	}
+	c.announcer.enabled(s, *v.scheduler)
+	switch d.Action {
+	case stamp.WriteStamp:
+		c.metrics.rolled(s.id)
+		c.announcer.rolled(s, d)
+	case stamp.WriteRecord:
+		c.recorded(s, d)
+	case stamp.Nothing:
+	}
+	c.clearWish(s.id)
+	return reconcile.Result{}, nil
+}
+
+// write makes the one write of a look: the record, and with [stamp.WriteStamp] the stamp in the same patch.
+func (c *Controller) write(ctx context.Context, s *subject, v view, d stamp.Decision, record stamp.Record) (bool, error) {
+	return c.send(ctx, s, v.patch(s, d, record))
+}
+
+// patch is the write of a decision. It carries the resourceVersion that it was decided on.
+func (v view) patch(s *subject, d stamp.Decision, record stamp.Record) cluster.Patch {
+	annotation, sum := stamp.Encode(record)
+	p := cluster.Patch{ResourceVersion: s.object.GetResourceVersion(), Labels: map[string]*string{v1.LabelRecordSum: &sum}}
+	p.Set(v1.AnnotationRecord, &annotation)
 	if v.optIn != "" {
 		mode := string(v.optIn)
-		p.Annotations[v1.AnnotationMode] = &mode
+		p.Set(v1.AnnotationMode, &mode)
 	}
 	if d.Action == stamp.WriteStamp {
 		p.TemplateAnnotations = map[string]*string{v1.AnnotationConfigHash: &d.Stamp}
 	}
+	return p
+}
+
+// send sends a patch; false without an error means that somebody else wrote first. With [errStampLost] it was written.
+func (c *Controller) send(ctx context.Context, s *subject, p cluster.Patch) (bool, error) {
 	body, err := s.kind.JSON(p)
 	if err != nil {
 		return false, fmt.Errorf("encode patch: %w", err)
 	}
-	obj := &metav1.PartialObjectMetadata{}
-	obj.SetGroupVersionKind(s.kind.GroupVersionKind)
-	obj.SetNamespace(s.id.Namespace)
-	obj.SetName(s.id.Name)
-	err = c.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1.FieldManager))
-	if err == nil && obj.GetResourceVersion() == p.ResourceVersion {
-		c.metrics.writeErrors.WithLabelValues(s.id.GVK.Kind, "noeffect").Inc()
-		return false, errNoEffect // and not remembered as written: no event would follow
+	answer := s.answer(p)
+	err = c.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1.FieldManager))
+	if err == nil && answer.GetResourceVersion() == p.ResourceVersion {
+		err = errNoEffect // and not remembered as written: no event would follow
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		c.memory.change(s.id, func(r *recollection) { r.written = p.ResourceVersion })
-		return true, nil
-	case apierrors.IsConflict(err):
-		c.metrics.writeErrors.WithLabelValues(s.id.GVK.Kind, "conflict").Inc()
-		return false, nil
-	default:
-		c.metrics.writeErrors.WithLabelValues(s.id.GVK.Kind, cause(err)).Inc()
-		return false, err
+		if whole, ok := answer.(*unstructured.Unstructured); ok && !s.kind.Keeps(whole, p) {
+			err = errStampLost
+		}
 	}
+	if err != nil {
+		c.metrics.writeErrors.WithLabelValues(s.id.GVK.Kind, cause(err)).Inc()
+	}
+	if apierrors.IsConflict(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
+// answer is what the API's answer to a patch is read into: all of the workload when the patch writes to its template, to see
+// what became of that, else its metadata.
+func (s *subject) answer(p cluster.Patch) client.Object {
+	var obj client.Object = &metav1.PartialObjectMetadata{}
+	if len(p.TemplateAnnotations) > 0 {
+		obj = &unstructured.Unstructured{}
+	}
+	obj.GetObjectKind().SetGroupVersionKind(s.kind.GroupVersionKind)
+	obj.SetNamespace(s.id.Namespace)
+	obj.SetName(s.id.Name)
+	return obj
+}
+
+// cause is the error's in the metric of write errors.
 func cause(err error) string {
+	switch {
+	case errors.Is(err, errNoEffect):
+		return "noeffect"
+	case errors.Is(err, errStampLost):
+		return "stamplost"
+	}
 	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
 		return strings.ToLower(string(reason))
 	}
@@ -232,10 +297,14 @@ func cause(err error) string {
 }
 
 // afterWrite is the result of a look whose write did not go through: a conflict is decided again soon, a workload that is
-// gone needs nothing, and anything else is tried again with backoff for ever.
+// gone needs nothing, and anything else is tried again with backoff for ever. A stamp that got lost is not: the next look takes the
+// template for what it is, and the next change is the next attempt.
 func (c *Controller) afterWrite(s *subject, written bool, err error) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, nil
+	case errors.Is(err, errStampLost):
+		c.sayStampLost(s)
 		return reconcile.Result{}, nil
 	case err != nil:
 		if c.remember(s.id, "refused") {

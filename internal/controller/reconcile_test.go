@@ -2,7 +2,11 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +15,11 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,10 +29,13 @@ import (
 	"tidemark.dev/tidemark/internal/workload"
 )
 
-// api takes patches; with inert it changes nothing by them, as where a webhook takes every annotation away again.
+// api takes patches; with inert it changes nothing by them, as where a webhook takes every annotation away again. With prunes
+// it keeps nothing but metadata, as where a definition knows nothing of the rest.
 type api struct {
 	client.Client
-	inert bool
+	inert, prunes bool
+	// denied is why nothing may be listed; nil when it may, and nothing is there.
+	denied error
 	// patches are those taken, by name.
 	patches []string
 }
@@ -36,12 +46,22 @@ func (a *api) Patch(_ context.Context, obj client.Object, p client.Patch, _ ...c
 		return err
 	}
 	a.patches = append(a.patches, obj.GetName()+" "+string(body))
-	obj.SetResourceVersion("1000")
+	if u, ok := obj.(*unstructured.Unstructured); ok && !a.prunes {
+		if err := json.Unmarshal(body, &u.Object); err != nil {
+			return err
+		}
+	}
+	obj.SetResourceVersion(a.version())
 	if a.inert {
 		obj.SetResourceVersion("1")
 	}
 	return nil
 }
+
+// version is the resourceVersion that the last patch left.
+func (a *api) version() string { return strconv.Itoa(1000 + len(a.patches)) }
+
+func (a *api) List(context.Context, client.ObjectList, ...client.ListOption) error { return a.denied }
 
 // notes are the Events sent.
 type notes []string
@@ -53,21 +73,22 @@ func (n *notes) Eventf(_, _ runtime.Object, _, reason, _, _ string, args ...any)
 // world is a controller that knows all there is, and what it did.
 type world struct {
 	*Controller
-	t     *testing.T
-	api   *api
-	notes *notes
+	t        *testing.T
+	api      *api
+	notes    *notes
+	registry *prometheus.Registry
 }
 
 func newWorld(t *testing.T, o Options) *world {
-	metrics, err := NewMetrics(prometheus.NewRegistry())
+	w := &world{t: t, api: &api{}, notes: &notes{}, registry: prometheus.NewRegistry()}
+	metrics, err := NewMetrics(w.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, api: &api{}, notes: &notes{}}
 	o.Namespace = "tidemark-system"
 	clock := clocktesting.NewFakeClock(noon)
 	w.Controller = &Controller{
-		options: o, client: w.api, clock: clock, log: logr.Discard(), index: newIndex(), releases: newReleases(),
+		options: o, client: w.api, reader: w.api, clock: clock, log: logr.Discard(), index: newIndex(), releases: newReleases(),
 		metrics: metrics, announcer: announcer{w.notes}, memory: newMemory(), slots: newSlots(o.MaxRolling, time.Hour),
 	}
 	w.watcher = &watcher{clock: clock, namespaces: true, synced: map[workload.ObjectKind]time.Time{workload.ConfigMap: noon}}
@@ -98,6 +119,31 @@ func (w *world) look(id ID) {
 	if _, err := w.Reconcile(w.t.Context(), id); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// metric fails the test unless the series of the metric with these values of its labels has the value.
+func (w *world) metric(name string, want float64, labels ...string) {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var values []string
+			for _, l := range m.GetLabel() {
+				values = append(values, l.GetValue())
+			}
+			if f.GetName() != name || !slices.Equal(slices.Sorted(slices.Values(values)), slices.Sorted(slices.Values(labels))) {
+				continue
+			}
+			if got := m.GetCounter().GetValue() + m.GetGauge().GetValue(); got != want {
+				w.t.Errorf("%s of %q is %v, want %v", name, labels, got, want)
+			}
+			return
+		}
+	}
+	w.t.Errorf("there is no %s of %q", name, labels)
 }
 
 func (w *world) wrote(want int) {
@@ -179,6 +225,115 @@ func TestAWriteWithoutEffectIsSaidOnceAndTriedAgain(t *testing.T) {
 	w.api.inert = false
 	w.look(id)
 	w.wrote(3)
+}
+
+func TestAStampThatGetsLostIsSaidOnceAndNotFoughtFor(t *testing.T) {
+	w := newWorld(t, Options{MaxRolling: 1})
+	first, second := w.has("first"), w.has("second")
+	w.changes()
+	w.api.prunes = true
+	w.look(first)
+	w.wrote(1)
+	w.metric("tidemark_write_errors_total", 1, "Deployment", "stamplost")
+	if len(*w.notes) != 1 || !strings.Contains((*w.notes)[0], "StampLost") || !strings.Contains((*w.notes)[0], "spec.template.metadata") {
+		t.Errorf("events %v, want that the stamp got lost, with where", *w.notes)
+	}
+	w.comesBack(first) // without the stamp
+	w.look(first)
+	w.wrote(2) // the record, by which the template is one without a stamp
+	if rolling, _ := w.slots.queue.Len(); rolling != 0 {
+		t.Errorf("%d roll, want none: nobody else may wait for it", rolling)
+	}
+	w.look(second)
+	if n := len(*w.notes); n != 2 {
+		t.Errorf("%d events, want one for each workload", n)
+	}
+}
+
+func TestThatRevisionsMayNotBeReadIsSaidOnce(t *testing.T) {
+	w := newWorld(t, Options{})
+	id := w.has("pricing")
+	obj, ok := w.index.workload(id).object.DeepCopyObject().(*appsv1.Deployment)
+	if !ok {
+		t.Fatal("it is no Deployment")
+	}
+	obj.Spec.Template.Annotations = map[string]string{v1.AnnotationConfigHash: "somebody's"}
+	w.index.putWorkload(deployment, obj)
+	w.api.denied = apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "replicasets"}, "", nil)
+	for range 2 {
+		if _, err := w.Reconcile(t.Context(), id); err == nil {
+			t.Error("no error, so nobody would try again")
+		}
+	}
+	if len(*w.notes) != 1 || !strings.Contains((*w.notes)[0], "ReadRefused") || !strings.Contains((*w.notes)[0], "replicasets") {
+		t.Errorf("events %v, want one that names the right", *w.notes)
+	}
+	w.metric("tidemark_held", 1, "Deployment", "shop", "pricing", "unread")
+	w.api.denied = nil
+	w.look(id)
+	w.wrote(1)
+}
+
+// comesBack lets the watch show a workload as the last patch left its metadata.
+func (w *world) comesBack(id ID) {
+	w.t.Helper()
+	obj, ok := w.index.workload(id).object.DeepCopyObject().(*appsv1.Deployment)
+	if !ok {
+		w.t.Fatal("it is no Deployment")
+	}
+	_, body, _ := strings.Cut(w.api.patches[len(w.api.patches)-1], " ")
+	patched := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal([]byte(body), patched); err != nil {
+		w.t.Fatal(err)
+	}
+	obj.ResourceVersion, obj.Labels = w.api.version(), patched.Labels
+	maps.Copy(obj.Annotations, patched.Annotations)
+	w.index.putWorkload(deployment, obj)
+}
+
+func TestTheSchedulerThatWaveTookAwayComesBackWithWhateverElseIsWanted(t *testing.T) {
+	const restores, stamps, records = `"schedulerName":"gpu"`, `"tidemark.dev/config-hash"`, `"tidemark.dev/record"`
+	for name, tc := range map[string]struct {
+		state func(w *world, obj *appsv1.Deployment)
+		want  []string // of the only patch; none for none
+	}{
+		"nothing else is wanted": {func(*world, *appsv1.Deployment) {}, []string{restores}},
+		"it is not known yet": {func(_ *world, obj *appsv1.Deployment) {
+			delete(obj.Annotations, v1.AnnotationRecord)
+			delete(obj.Labels, v1.LabelRecordSum)
+		}, []string{restores, records}},
+		"its configuration changed a moment ago": {func(w *world, _ *appsv1.Deployment) {
+			w.index.putObject(configMap("prices", "2", nil), noon)
+		}, []string{restores, records, stamps}},
+		"what it requires is missing": {func(w *world, _ *appsv1.Deployment) {
+			w.index.dropObject(configMap("prices", "", nil).Object, noon)
+		}, nil},
+		"it is paused":   {func(_ *world, obj *appsv1.Deployment) { obj.Annotations[v1.AnnotationPaused] = v1.True }, nil},
+		"it is observed": {func(_ *world, obj *appsv1.Deployment) { obj.Annotations[v1.AnnotationMode] = v1.ModeObserve }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{}
+			o.Pace.Settle = time.Minute
+			w := newWorld(t, o)
+			id := w.has("pricing")
+			obj, ok := w.index.workload(id).object.DeepCopyObject().(*appsv1.Deployment)
+			if !ok {
+				t.Fatal("it is no Deployment")
+			}
+			obj.Annotations[v1.WaveOptIn], obj.Annotations[v1.WaveSchedulingDisabled] = v1.True, "gpu"
+			obj.Spec.Template.Spec.SchedulerName = v1.WaveSchedulerInvalid
+			tc.state(w, obj)
+			w.index.putWorkload(deployment, obj)
+			w.look(id)
+			w.wrote(min(1, len(tc.want)))
+			for _, part := range []string{restores, records, stamps, `"` + v1.WaveSchedulingDisabled + `":null`} {
+				want := slices.Contains(tc.want, part) || len(tc.want) > 0 && strings.HasSuffix(part, ":null")
+				if got := strings.Contains(strings.Join(w.api.patches, ""), part); got != want {
+					t.Errorf("the patch has %s: %v, want %v", part, got, want)
+				}
+			}
+		})
+	}
 }
 
 func TestWhoWaitsForAMissingObjectKeepsNoOneElseWaiting(t *testing.T) {

@@ -3,6 +3,8 @@ package controller
 import (
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // sayHeld tells once that a wanted rollout is held.
@@ -53,6 +55,22 @@ func (c *Controller) sayProblems(s *subject, problems []string) {
 	if text != "" {
 		c.announcer.problem(s, text)
 		c.log.Info("Cannot read all of a workload; others are not affected", "workload", s.id.String(), "problem", text)
+	}
+}
+
+// sayStampLost tells once that a stamp which was written is not on the pod template, until one is again.
+func (c *Controller) sayStampLost(s *subject) {
+	if before := c.memory.change(s.id, func(r *recollection) { r.stampLost = true }); before.stampLost {
+		return
+	}
+	c.announcer.stampLost(s)
+	c.log.Info("Stamp lost; others are not affected", "workload", s.id.String(), "template", strings.Join(s.kind.TemplatePath, "."))
+}
+
+// sayUnread tells once that nothing can be decided because the right to read a workload's revisions is missing.
+func (c *Controller) sayUnread(s *subject, err error) {
+	if apierrors.IsForbidden(err) && c.remember(s.id, "unread") {
+		c.announcer.unread(s, err)
 	}
 }
 

@@ -26,6 +26,13 @@ type view struct {
 	paused string
 	// optIn is set when a rollback took the workload's mode annotation away: the mode to put back.
 	optIn stamp.Mode
+	// scheduler is the one that Wave took away, to be put back when nothing is missing; nil when it did not.
+	scheduler *string
+}
+
+// enables reports whether the scheduler that Wave took away may be put back, beside what is decided.
+func (v view) enables(d stamp.Decision) bool {
+	return v.scheduler != nil && v.paused == "" && d.Reason != stamp.Observed && d.Reason != stamp.Waiting
 }
 
 // view gathers what is known of a workload.
@@ -49,6 +56,7 @@ func (c *Controller) view(s *subject) view {
 		Stamp:     template.Annotations[v1.AnnotationConfigHash],
 		Images:    images(&template.Spec),
 	}
+	v.scheduler = cluster.WaveScheduler(s.object.GetAnnotations(), template)
 	c.readRecord(s, template.Annotations, &v)
 	v.paused = cluster.PausedBy(s.object.GetAnnotations(), s.object.GetLabels(),
 		c.index.namespace(s.id.Namespace).annotations, c.index.namespace(c.options.Namespace).annotations)
@@ -68,15 +76,9 @@ func (c *Controller) readRecord(s *subject, template map[string]string, v *view)
 	mode, problems := cluster.ModeOf(annotations, template, c.index.namespace(s.id.Namespace).labels, c.options.DefaultMode)
 	v.state.Mode = mode
 	v.problems = append(v.problems, problems...)
-	if _, says := annotations[v1.AnnotationMode]; says || mode != stamp.Observe || !marked || intact {
-		return
+	if v.optIn = cluster.LostMode(annotations, mode, record, marked, intact); v.optIn != "" {
+		v.state.Mode = v.optIn
 	}
-	// A rollback of a Deployment put the annotations of another time back, so the missing mode is no opt-out.
-	v.optIn = stamp.Roll
-	if record != nil && record.Mode != stamp.Observe {
-		v.optIn = record.Mode
-	}
-	v.state.Mode = v.optIn
 }
 
 func (c *Controller) readObjects(s *subject, v *view) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,6 +38,7 @@ type watcher struct {
 	index     *index
 	historian *historian
 	metrics   *Metrics
+	watches   *Watches
 	kinds     []cluster.Kind
 	// namespace is Tidemark's own.
 	namespace string
@@ -73,7 +75,11 @@ func (w *watcher) Start(ctx context.Context) error {
 	for _, k := range w.kinds {
 		wg.Go(func() {
 			w.follow(ctx, k.GroupVersionKind, func(ctx context.Context) error { return w.watchKind(ctx, k) })
+			w.require(ctx, k.GroupVersionKind, "patch", withoutPatch)
 		})
+	}
+	for _, gvk := range revisionKinds {
+		wg.Go(func() { w.require(ctx, gvk, "list", withoutRevisions) })
 	}
 	wg.Wait()
 	return nil
@@ -130,7 +136,6 @@ func (w *watcher) ready(*http.Request) error {
 
 // follow checks that a kind is served and may be read, and then watches it; until that is so, it says once what is missing.
 func (w *watcher) follow(ctx context.Context, gvk schema.GroupVersionKind, watch func(context.Context) error) {
-	said := ""
 	for ctx.Err() == nil {
 		err := cluster.Access(ctx, w.client, gvk, "", "list", "watch")
 		if err == nil {
@@ -139,23 +144,50 @@ func (w *watcher) follow(ctx context.Context, gvk schema.GroupVersionKind, watch
 		if err == nil || refused(err) {
 			w.answered(gvk)
 		}
-		if err == nil {
-			w.metrics.watchProblem(gvk.Kind, false)
-			if said != "" {
-				w.log.Info("Watching now", "kind", gvk.Kind)
-			}
-			return
-		}
 		if ctx.Err() != nil {
 			return
 		}
-		w.metrics.watchProblem(gvk.Kind, true)
-		if err.Error() != said {
-			said = err.Error()
-			w.log.Error(nil, "Cannot watch a kind; everything else goes on: "+said, "kind", gvk.Kind, "retryEvery", accessRetry)
+		w.watches.Fared(gvk, err)
+		if err == nil {
+			return
 		}
 		w.pause(ctx, retryOf(err))
 	}
+}
+
+// require checks that a right on a kind is there that is needed beside those to watch; until it is, what does not work without
+// it is said once. Nothing waits for it.
+func (w *watcher) require(ctx context.Context, gvk schema.GroupVersionKind, verb, without string) {
+	said, kind := false, gvk.GroupKind().String()
+	for ctx.Err() == nil {
+		err := cluster.Access(ctx, w.client, gvk, "", verb)
+		if err == nil {
+			w.metrics.missingRight(gvk, verb, false)
+			if said {
+				w.log.Info("The right is there now", "kind", kind, "verb", verb)
+			}
+			return
+		}
+		var forbidden *cluster.ForbiddenError
+		if errors.As(err, &forbidden) && !said {
+			said = true
+			w.metrics.missingRight(gvk, verb, true)
+			w.log.Error(nil, "A right is missing, and "+without+"; everything else goes on: "+err.Error(), "kind", kind, "verb", verb, "retryEvery", accessRetry)
+		}
+		w.pause(ctx, retryOf(err))
+	}
+}
+
+// What does not work without a right that is needed beside those to watch.
+const (
+	withoutPatch     = "workloads of the kind do not roll, except where another role grants it in their namespace"
+	withoutRevisions = "nothing is decided about a workload whose template somebody replaced, as only its revisions tell whether that was a rollback"
+)
+
+// revisionKinds are the kinds of the retained revisions of workloads, which are listed when one is needed and not watched.
+var revisionKinds = []schema.GroupVersionKind{
+	appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
+	appsv1.SchemeGroupVersion.WithKind("ControllerRevision"),
 }
 
 // retryOf is how long to wait after an error: an answer of no is asked about rarely, an API that did not answer soon.

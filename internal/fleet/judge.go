@@ -13,14 +13,15 @@ import (
 // these that holds is the verdict:
 //
 //  1. Waiting: something that pods require is not applied, so none can start.
-//  2. InStep: nothing is read that could differ, or no pod runs that could.
-//  3. Held: pods are behind and Tidemark is paused, or a rollout is held.
-//  4. RolledBack: someone went back on purpose, and no pod differs from another.
-//  5. Rolling: pods are behind, or have just started, and a rollout goes on within its budget.
-//  6. Split: pods are known to run different versions, whatever else is unknown.
-//  7. Dormant: all pods are known to run one version that is not the applied one.
-//  8. Unknown: something is not known that could make a difference.
-//  9. InStep: every pod is known to run what is applied.
+//  2. InStep: nothing is read that could differ.
+//  3. Held: a rollout is held, or Tidemark is paused and pods are behind, or would be if any ran.
+//  4. InStep: no pod runs that could differ.
+//  5. RolledBack: someone went back on purpose, and no pod differs from another.
+//  6. Rolling: pods are behind, or have just started, and a rollout goes on within its budget.
+//  7. Split: pods are known to run different versions, whatever else is unknown.
+//  8. Dormant: all pods are known to run one version that is not the applied one.
+//  9. Unknown: something is not known that could make a difference.
+//  10. InStep: every pod is known to run what is applied.
 func Judge(f Fleet) Result {
 	f.Settings = f.Settings.withDefaults()
 	s := look(&f)
@@ -37,7 +38,7 @@ func Judge(f Fleet) Result {
 // verdict tries the verdicts in the order of [Judge].
 func (s survey) verdict() Result {
 	for _, try := range []func() (Result, bool){
-		s.waiting, s.nothing, s.held, s.rolledBack, s.rolling, s.split, s.dormant, s.unknown,
+		s.waiting, s.nothing, s.held, s.empty, s.rolledBack, s.rolling, s.split, s.dormant, s.unknown,
 	} {
 		if r, ok := try(); ok {
 			return r
@@ -78,10 +79,12 @@ func (s survey) nothing() (Result, bool) {
 		return Result{Verdict: InStep, Reason: "reads only configuration that it reloads by itself"}, true
 	case !reads:
 		return Result{Verdict: InStep, Reason: "reads no configuration"}, true
-	case len(s.pods) == 0:
-		return Result{Verdict: InStep, Reason: "no pods run"}, true
 	}
 	return Result{}, false
+}
+
+func (s survey) empty() (Result, bool) {
+	return Result{Verdict: InStep, Reason: "no pods run"}, len(s.pods) == 0
 }
 
 func (s survey) held() (Result, bool) {
@@ -95,7 +98,30 @@ func (s survey) held() (Result, bool) {
 	if s.Paused && s.count(behind) > 0 {
 		return Result{Verdict: Held, Since: s.changedAt(), Reason: s.facts()}, true
 	}
+	if s.Paused && len(s.pods) == 0 {
+		return s.heldEmpty()
+	}
 	return Result{}, false
+}
+
+// heldEmpty tells of a paused workload without pods whose stamp would be written: no pod shows that, the record does.
+func (s survey) heldEmpty() (Result, bool) {
+	changed := s.wanted()
+	if len(changed) == 0 {
+		return Result{}, false
+	}
+	var since time.Time
+	var names []string
+	for _, o := range changed {
+		x := s.object(o)
+		applied := x.Applied.Consumed(x.Use)
+		at := trailing(x.Log, func(c digest.Content) bool { return c.Consumed(x.Use) == applied })
+		if since.IsZero() || !at.IsZero() && at.Before(since) {
+			since = at
+		}
+		names = append(names, o.Relative(s.Namespace))
+	}
+	return Result{Verdict: Held, Since: since, Reason: sentence("a rollout is wanted for "+strings.Join(names, ", "), s.facts())}, true
 }
 
 func (s survey) rolledBack() (Result, bool) {

@@ -101,6 +101,12 @@ func nodeAway(p *Pod)  { p.NodeReadySince = time.Time{} }
 func rolled(m float64) *stamp.Record {
 	return &stamp.Record{Stamp: "v1-new", Last: &stamp.Last{Time: at(m), Action: stamp.WriteStamp, Reason: stamp.ContentChanged}}
 }
+func accounted(content digest.Content) *stamp.Record {
+	r := stamp.Decide(stamp.State{
+		Namespace: "shop", Mode: stamp.Roll, Objects: []stamp.Object{{Use: wholeEnv, Applied: content}},
+	}).Record
+	return &r
+}
 func heldBack(r *stamp.Record) *stamp.Record {
 	r.Last.Action, r.Last.Reason = stamp.WriteRecord, stamp.RolledBack
 	r.Objects = map[string]stamp.ObjectRecord{"configmap/pricing": {HeldBack: true}}
@@ -193,6 +199,22 @@ func TestJudge(t *testing.T) {
 		"a rollout is held": {
 			fleetOf(edited, pods(2, oldPods), record(&stamp.Record{Hold: &stamp.Hold{Reason: stamp.HoldStorm, Since: at(61)}})),
 			judged{Held, 61, 2, "", "a rollout is held: storm; 2 of 2 pods run an earlier version of configmap/pricing"},
+		},
+		"a rollout is held, and no pods run": {
+			fleetOf(edited, nil, record(&stamp.Record{Hold: &stamp.Hold{Reason: stamp.HoldStorm, Since: at(61)}})),
+			judged{Held, 61, 0, "", "a rollout is held: storm; no pod runs"},
+		},
+		"paused with a rollout that is wanted, and no pods run": {
+			fleetOf(edited, nil, paused, record(accounted(interval("10m")))),
+			judged{Held, 60, 0, "", "a rollout is wanted for configmap/pricing; no pod runs; paused by ada, for the fair"},
+		},
+		"paused with none that is wanted, and no pods run": {
+			fleetOf(edited, nil, paused, record(accounted(interval("2m")))),
+			judged{InStep, -1, 0, "", "no pods run; paused by ada, for the fair"},
+		},
+		"paused with another template than was left, and no pods run": {
+			fleetOf(edited, nil, paused, record(accounted(interval("10m"))), func(f *Fleet) { f.Stamp = "v1-other" }),
+			judged{InStep, -1, 0, "", "no pods run; paused by ada, for the fair"},
 		},
 		// RolledBack
 		"gone back, with pods that read what is applied": {

@@ -3,6 +3,9 @@ package fleet
 import (
 	"slices"
 	"time"
+
+	"tidemark.dev/tidemark/internal/stamp"
+	"tidemark.dev/tidemark/internal/workload"
 )
 
 // rolloutBegun is when the rollout began that the pods may be in: when the stamp was written for the change or, where no
@@ -65,4 +68,25 @@ func (s survey) partly() bool {
 	return slices.ContainsFunc(s.pods, func(p surveyed) bool {
 		return slices.ContainsFunc(p.findings, func(x finding) bool { return x.Digest == "" || x.Applied == "" })
 	})
+}
+
+// wanted lists the objects for whose content the stamp would be written, as far as the record tells: those that are not what
+// was accounted for when it was left.
+func (s survey) wanted() []workload.Object {
+	if s.Record == nil || s.Record.Stamp != s.Stamp {
+		return nil // a new template, or a rollback: the retained revisions are not known here
+	}
+	state := stamp.State{
+		Namespace: s.Namespace, Mode: s.Mode, Record: s.Record, Intact: true, Marked: true, Stamp: s.Stamp, Images: s.Record.Images,
+	}
+	for _, o := range s.Objects {
+		if o.Applied == nil {
+			return nil
+		}
+		state.Objects = append(state.Objects, stamp.Object{Use: o.Use, Applied: *o.Applied, Live: o.Live})
+	}
+	if d := stamp.Decide(state); d.Action == stamp.WriteStamp && d.Reason == stamp.ContentChanged {
+		return d.Changed
+	}
+	return nil
 }

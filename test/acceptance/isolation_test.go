@@ -74,8 +74,9 @@ func TestWhatIsWrongWithOneWorkloadOrKindIsSaidClearlyAndStopsNoOther(t *testing
 	s.tells("machines/empty", "InvalidConfiguration", "no containers")
 	s.logsOnce("example.tidemark.dev", "Nowhere")
 	s.logsOnce("cronjobs", "batch")
-	s.metricIs(`tidemark_watch_problem{kind="Nowhere"}`, 1)
-	s.metricIs(`tidemark_watch_problem{kind="CronJob"}`, 1)
+	s.metricIs(`tidemark_watch_problem{kind="Nowhere.example.tidemark.dev"}`, 1)
+	s.metricIs(`tidemark_watch_problem{kind="CronJob.batch"}`, 1)
+	s.metricIs(`tidemark_watch_problem{kind="Deployment.apps"}`, 0)
 	if stamp := s.stamp("deployment/bad-mode"); stamp != "" {
 		t.Errorf("the workload with a mode that is none was stamped %q", stamp)
 	}
@@ -85,15 +86,20 @@ func TestWhatIsWrongWithOneWorkloadOrKindIsSaidClearlyAndStopsNoOther(t *testing
 // takeRightToCronJobs takes the rule about CronJobs away from the controller's rights until the test ends.
 func (v venue) takeRightToCronJobs() {
 	v.t.Helper()
+	v.changeRights("  - batch\n", "  - none.example.com\n")
+}
+
+// changeRights replaces what is there once in the controller's ClusterRole until the test ends.
+func (v venue) changeRights(before, after string) {
+	v.t.Helper()
 	role, _, err := v.lab.Kubectl(v.t.Context(), "get", "clusterrole", "tidemark-controller", "-o", "yaml")
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	without := strings.Replace(role, "  - batch\n", "  - none.example.com\n", 1)
-	if without == role {
-		v.t.Fatal("the role has no rule about the API group batch")
+	if n := strings.Count(role, before); n != 1 {
+		v.t.Fatalf("the role has %d times %q, want once:\n%s", n, before, role)
 	}
-	labtest.Apply(v.t, v.lab, without)
+	labtest.Apply(v.t, v.lab, strings.Replace(role, before, after, 1))
 	v.t.Cleanup(func() {
 		if err := scenario.Install(context.Background(), v.lab); err != nil {
 			v.t.Error(err)

@@ -3,6 +3,7 @@ package acceptance
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -189,7 +190,13 @@ const machineReadsWeb = "[{name: app, image: tidemark-sample, envFrom: [{configM
 // serveMachines makes the API serve the kind, and gives the right to it, until the test ends.
 func (v venue) serveMachines() {
 	v.t.Helper()
-	labtest.Apply(v.t, v.lab, machines)
+	v.serve(machines)
+}
+
+// serve is serveMachines with another definition of the kind.
+func (v venue) serve(definition string) {
+	v.t.Helper()
+	labtest.Apply(v.t, v.lab, definition)
 	v.t.Cleanup(func() {
 		for _, object := range []string{"crd/machines.example.tidemark.dev", "clusterrolebinding/tidemark-machines", "clusterrole/tidemark-machines"} {
 			if _, _, err := v.lab.Kubectl(context.Background(), "delete", object); err != nil {
@@ -213,6 +220,49 @@ func TestAConfiguredKindIsStampedAtThePathOfItsTemplate(t *testing.T) {
 
 	s.stampedAgain("machines/fleet", "")
 	s.tells("machines/fleet", "ConfigurationRolled", "configmap/web")
+}
+
+// pruned gives the kind a definition that knows nothing of its template's metadata, which the API therefore takes away.
+var pruned = strings.Replace(machines, "schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}", `schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              machine:
+                type: object
+                properties:
+                  template:
+                    type: object
+                    properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`, 1)
+
+func TestAStampThatTheDefinitionOfAKindPrunesIsSaidAndNotFoughtFor(t *testing.T) {
+	v := alone(t)
+	v.serve(pruned)
+	c := v.control(machinesKind)
+	s := v.open("pruned-kind", v1.ModeRoll)
+	s.controller = c
+	s.apply(webConfig + machine("fleet", machineReadsWeb))
+	s.known("machines/fleet")
+
+	s.set("web", "MODE", "two")
+
+	s.tells("machines/fleet", "StampLost", "spec.machine.template.metadata")
+	s.metricIs(`tidemark_write_errors_total{cause="stamplost",kind="Machines"}`, 1)
+	s.metricIs(`tidemark_records_total{reason="NewTemplate"}`, 1)
+	s.caughtUp()
+	before := s.get("machines/fleet").GetResourceVersion()
+	s.caughtUp()
+	if now := s.get("machines/fleet").GetResourceVersion(); now != before {
+		t.Errorf("it was written again: resourceVersion %s, before %s", now, before)
+	}
+	s.metricIs(`tidemark_write_errors_total{cause="stamplost",kind="Machines"}`, 1)
+	s.metricIs("tidemark_rolling", 0)
+	if events := s.events("machines/fleet", "ConfigurationRolled"); len(events) > 0 {
+		t.Errorf("it is said to roll: %q", events)
+	}
 }
 
 // ready returns an error unless so many pods of the workload are ready.

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,4 +36,64 @@ func TestWhoComesFromWaveChangesNoManifestAndRestartsNothing(t *testing.T) {
 	if hash != "left-by-wave" {
 		t.Errorf("Wave's own hash is %q, want it left alone", hash)
 	}
+}
+
+func TestAWorkloadThatWaveLeftWithTheInvalidSchedulerIsRestored(t *testing.T) {
+	t.Parallel()
+	s := openControlled(t, "wave-scheduler", "")
+	// As Wave's webhook leaves what is created before the ConfigMap that it requires.
+	s.apply(program("deployment/web", 2, readsWeb) + program("deployment/observed", 0, readsWeb) + program("deployment/paused", 0, readsWeb))
+	for _, name := range []string{"web", "observed", "paused"} {
+		s.kubectl("patch", "deployment/"+name, "--type=merge", "-p", `{"metadata":{"annotations":{"`+v1.WaveOptIn+`":"true","`+
+			v1.WaveSchedulingDisabled+`":"default-scheduler"}},"spec":{"template":{"spec":{"schedulerName":"`+v1.WaveSchedulerInvalid+`"}}}}`)
+	}
+	s.kubectl("annotate", "deployment/observed", v1.AnnotationMode+"=observe")
+	s.tidemark("pause", "deployment/paused", "-n", s.Namespace)
+	s.tells("deployment/web", "Waiting", "configmap/web")
+	if got := s.scheduler("web"); got != v1.WaveSchedulerInvalid {
+		t.Errorf("while the ConfigMap is missing the scheduler is %q", got)
+	}
+
+	s.apply(webConfig)
+
+	s.rolledOut("deployment/web")
+	s.loads(mode, map[string]int{"one": 2})
+	s.tells("deployment/web", "SchedulingEnabled", "default-scheduler")
+	web := s.get("deployment/web")
+	if got := s.scheduler("web"); got != "default-scheduler" {
+		t.Errorf("the scheduler is %q", got)
+	}
+	if name, there := web.GetAnnotations()[v1.WaveSchedulingDisabled]; there {
+		t.Errorf("Wave's note of the scheduler is still there: %q", name)
+	}
+	if owners := fieldManagers(web); !slices.Contains(owners, v1.FieldManager) {
+		t.Errorf("the field managers are %q, want Tidemark's among them", owners)
+	}
+	s.known("deployment/web")
+	s.caughtUp()
+	if events := s.events("deployment/web", "SchedulingEnabled"); len(events) != 1 {
+		t.Errorf("events %q, want one", events)
+	}
+	for _, name := range []string{"observed", "paused"} {
+		if got := s.scheduler(name); got != v1.WaveSchedulerInvalid {
+			t.Errorf("the scheduler of the one that is %s is %q, want it left alone", name, got)
+		}
+	}
+	s.tidemark("resume", "deployment/paused", "-n", s.Namespace)
+	s.tells("deployment/paused", "SchedulingEnabled", "default-scheduler")
+}
+
+// scheduler is the scheduler's name in a Deployment's pod template.
+func (s *scene) scheduler(name string) string {
+	s.t.Helper()
+	scheduler, _, _ := unstructured.NestedString(s.get("deployment/"+name).Object, "spec", "template", "spec", "schedulerName")
+	return scheduler
+}
+
+func fieldManagers(u *unstructured.Unstructured) []string {
+	var names []string
+	for _, f := range u.GetManagedFields() {
+		names = append(names, f.Manager)
+	}
+	return names
 }

@@ -36,6 +36,8 @@ type Program struct {
 	Flags  []string
 	// StandBy does not wait until the program leads.
 	StandBy bool
+	// Through is the address of what passes connections on to the API server; "" for none.
+	Through string
 }
 
 // Controller is a running controller program.
@@ -55,6 +57,9 @@ func Start(ctx context.Context, lab *client.Lab, p Program) (*Controller, error)
 	config, err := lab.RESTConfigForServiceAccount(ctx, SystemNamespace, ServiceAccount)
 	if err != nil {
 		return nil, err
+	}
+	if p.Through != "" {
+		config.Host = "https://" + p.Through
 	}
 	c := &Controller{log: &transcript{}, ended: make(chan struct{})}
 	if c.dir, err = os.MkdirTemp("", "tidemark-controller-"); err != nil {

@@ -1,0 +1,51 @@
+package controller
+
+import (
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Watches tells which kinds cannot be watched, or not any more: once each in the log, and in a metric for as long as it lasts.
+type Watches struct {
+	log     logr.Logger
+	metrics *Metrics
+
+	mu sync.Mutex
+	// trouble is what was last said of each kind that cannot be watched.
+	trouble map[schema.GroupVersionKind]string
+	// watched are the kinds that were watched at some time.
+	watched map[schema.GroupVersionKind]bool
+}
+
+// NewWatches makes one that knows of no trouble.
+func NewWatches(log logr.Logger, metrics *Metrics) *Watches {
+	return &Watches{
+		log: log, metrics: metrics,
+		trouble: map[schema.GroupVersionKind]string{}, watched: map[schema.GroupVersionKind]bool{},
+	}
+}
+
+// Fared takes note of how an attempt to watch a kind went: nil when it is watched.
+func (w *Watches) Fared(gvk schema.GroupVersionKind, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	said, kind := w.trouble[gvk], gvk.GroupKind().String()
+	w.metrics.watchProblem(gvk, err != nil)
+	switch {
+	case err == nil:
+		w.watched[gvk] = true
+		delete(w.trouble, gvk)
+		if said != "" {
+			w.log.Info("Watching now", "kind", kind)
+		}
+	case err.Error() == said:
+	case w.watched[gvk]:
+		w.trouble[gvk] = err.Error()
+		w.log.Error(nil, "Cannot watch a kind any more, and goes by what it last saw of it; everything else goes on: "+err.Error(), "kind", kind)
+	default:
+		w.trouble[gvk] = err.Error()
+		w.log.Error(nil, "Cannot watch a kind; everything else goes on: "+err.Error(), "kind", kind, "retryEvery", accessRetry)
+	}
+}
