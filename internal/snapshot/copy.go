@@ -15,7 +15,7 @@ import (
 	"tidemark.dev/tidemark/internal/workload"
 )
 
-// ErrToken: the object holds a service account's token, which is bound to the account and never copied.
+// ErrToken says that the object holds a service account's token, which is bound to the account and never copied.
 var ErrToken = errors.New("it holds a service account's token, which is never copied: annotate it with " +
 	v1.AnnotationTreatAs + "=" + v1.TreatAsRestart)
 

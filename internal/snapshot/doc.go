@@ -1,4 +1,4 @@
-// Package snapshot names, makes and reads the immutable copies of config objects that pinned revisions use.
+// Package snapshot is about the immutable copies of config objects that pinned revisions use: named, made, read, retired.
 //
 // A snapshot is a copy of one whole ConfigMap or Secret, in the same namespace, under a name that contains a part of the
 // digest of its content: equal content has one snapshot, whoever asks for it. It takes no label, annotation or owner from

@@ -296,9 +296,9 @@ func (w *world) clean(verdicts []snapshot.Verdict) {
 }
 
 func TestPlanNeverDeletesWhatIsUsedOrNotCondemnedForLong(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(60) {
 		w := newWorld(seed)
-		for range 120 {
+		for range 80 {
 			w.change()
 			stock := w.stock()
 			verdicts := retention.Plan(stock)
@@ -347,7 +347,7 @@ func (w *world) wrong(v snapshot.Verdict) string {
 }
 
 func TestNothingThatNothingNeedsSurvivesTwoRounds(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(60) {
 		w := newWorld(seed)
 		for range 60 {
 			w.change()

@@ -43,7 +43,9 @@ func (u User) String() string {
 }
 
 // compare puts the nearest use first.
-func (u User) compare(v User) int { return cmp.Or(cmp.Compare(u.Role, v.Role), cmp.Compare(u.Name, v.Name)) }
+func (u User) compare(v User) int {
+	return cmp.Or(cmp.Compare(u.Role, v.Role), cmp.Compare(u.Name, v.Name))
+}
 
 // Uses tell for each config object that is used one of its users: the nearest, in whatever order they were found.
 type Uses map[workload.Object]User

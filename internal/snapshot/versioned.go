@@ -39,7 +39,7 @@ func ReadVersioned(kind workload.ObjectKind, m metav1.Object) (Snapshot, bool) {
 		s.Revision, _ = strconv.ParseInt(parts[2], 10, 64) // 18 digits fit
 		return s, true
 	}
-	if parts := hashed.FindStringSubmatch(o.Name); parts != nil && digit.MatchString(parts[2]) {
+	if parts := hashed.FindStringSubmatch(o.Name); len(parts) > 0 && digit.MatchString(parts[2]) {
 		s.Source.Name = parts[1] + anyHash
 		return s, true
 	}
