@@ -7,7 +7,7 @@ readonly out=${1:?give a directory}
 
 programs=$(mktemp -d)
 trap 'rm -rf "$programs"' EXIT
-mkdir -p "$out/deploy/manifests" "$out/docs"
+mkdir -p "$out/deploy/manifests" "$out/deploy/pin" "$out/docs"
 
 # help_of HEADING PROGRAM [COMMAND...] prints the help of a command as a section, then that of the commands below it.
 help_of() {
@@ -23,6 +23,8 @@ help_of() {
 # RBAC, from the markers beside the code that needs the rights.
 go tool -modfile=go.tools.mod controller-gen rbac:roleName=tidemark-controller \
   paths=./internal/controller output:rbac:dir="$out/deploy/manifests"
+go tool -modfile=go.tools.mod controller-gen rbac:roleName=tidemark-pin \
+  paths=./internal/cluster paths=./internal/webhook output:rbac:dir="$out/deploy/pin"
 
 # Commands with their flags, from the programs themselves.
 go build -buildvcs=false -o "$programs/" ./cmd/...

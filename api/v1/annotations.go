@@ -24,7 +24,17 @@ const (
 	AnnotationReloads = Domain + "/reloads"
 	// AnnotationRolloutBudget overrides how long a rollout of this workload should take, as a Go duration.
 	AnnotationRolloutBudget = Domain + "/rollout-budget"
+	// AnnotationUnfinishedAfter is after how long a rollout that leaves more than one revision running counts as unfinished, as a
+	// Go duration; "off" for never. Default 1h. Read from the workload, else from its pod template.
+	AnnotationUnfinishedAfter = Domain + "/unfinished-after"
+	// AnnotationPromoteAfter, on an Argo Rollout, is after how long Tidemark ends a pause of a healthy canary, as a Go
+	// duration. Only a pause of a step that has no duration of its own is ended: never an abort, an analysis that did not
+	// decide, a pause of a blue-green Rollout, or one by a person.
+	AnnotationPromoteAfter = Domain + "/promote-after"
 )
+
+// Off is the value of [AnnotationUnfinishedAfter] for never.
+const Off = "off"
 
 // Annotations that users set on a config object (a ConfigMap or a Secret).
 const (
@@ -96,6 +106,8 @@ const (
 	SecretDigestKey = "tidemark-digest-key"
 	// DigestKeyEntry is the data entry of [SecretDigestKey]: 32 random bytes.
 	DigestKeyEntry = "key"
+	// SecretWebhookCertificate holds the certificate of the webhooks, with its key, and the one that is to follow it.
+	SecretWebhookCertificate = "tidemark-webhook-certificate"
 	// HistoryPrefix begins the name of the ConfigMap that holds the history of one namespace.
 	HistoryPrefix = "tidemark-history-"
 )

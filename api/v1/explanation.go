@@ -13,7 +13,8 @@ type Explanation struct {
 	References []Reference `json:"references"`
 	// Ignored are objects that are marked to be ignored.
 	Ignored []string `json:"ignored,omitempty"`
-	// Next is what a pod that starts now would read, key by key, and how that differs from what pods run with.
+	// Next is what a pod that starts now would read, key by key, and how that differs from what pods run with. What the pod
+	// template pins it would read as it is pinned, else as it is applied.
 	Next []NextKey `json:"next"`
 	// LastAction is what Tidemark did last to the workload; absent when nothing.
 	LastAction *LastAction `json:"lastAction,omitempty"`
@@ -50,8 +51,10 @@ type NextKey struct {
 	Change string `json:"change,omitempty"`
 	// Pods is how many running pods see the change.
 	Pods int `json:"pods,omitempty"`
-	// Value is the present value of a ConfigMap's key, cut to a bounded length; absent for Secrets, for what looks like a
-	// credential, and where there is none.
+	// KeptIn is the name of a copy, with the value that a pod of those runs with; absent where none is known.
+	KeptIn string `json:"keptIn,omitempty"`
+	// Value is the value that it would read of a ConfigMap's key, cut to a bounded length; absent for Secrets, for what looks
+	// like a credential, and where there is none.
 	Value string `json:"value,omitempty"`
 	// Note says why a value is not shown.
 	Note string `json:"note,omitempty"`

@@ -21,7 +21,8 @@ type FleetList struct {
 	Time time.Time `json:"time"`
 	// Items are the fleets by namespace, kind and name.
 	Items []Fleet `json:"items"`
-	// Remarks say what could not be read, and what is unknown because of it.
+	// Remarks say what could not be read, and what is unknown because of it, and what is not installed that workloads in mode
+	// pin need.
 	Remarks []string `json:"remarks,omitempty"`
 }
 
@@ -32,12 +33,12 @@ type Fleet struct {
 	Kind       string `json:"kind,omitempty"`
 
 	Workload WorkloadReference `json:"workload"`
-	// Mode is "observe" or "roll".
+	// Mode is "observe", "roll" or "pin".
 	Mode string `json:"mode"`
 	// Paused says where Tidemark is paused for the workload, and by whom; absent when it is not.
 	Paused string `json:"paused,omitempty"`
-	// Verdict is "in-step", "rolling", "split", "dormant", "rolled-back", "waiting", "held" or "unknown"; in a watch
-	// also "gone".
+	// Verdict is "in-step", "rolling", "split", "dormant", "rolled-back", "waiting", "held", "unpinned", "unfinished"
+	// or "unknown"; in a watch also "gone".
 	Verdict string `json:"verdict"`
 	// Possibly is "dormant" where nothing is proved, and write times hint that the pods are behind.
 	Possibly string `json:"possibly,omitempty"`
@@ -59,6 +60,9 @@ type Fleet struct {
 	Objects []FleetObject `json:"objects"`
 	// Pods are the pods, with what each container loaded.
 	Pods []FleetPod `json:"pods"`
+	// Unfinished is a rollout that need not end by itself and leaves more than one revision running, whether for too long
+	// already or not; absent when there is none.
+	Unfinished *FleetUnfinished `json:"unfinished,omitempty"`
 	// Problems are annotations that could not be heeded.
 	Problems []string `json:"problems,omitempty"`
 }
@@ -93,11 +97,25 @@ type FleetObject struct {
 	Required bool `json:"required"`
 	// Live says that the program reloads it by itself.
 	Live bool `json:"live,omitempty"`
+	// Pin is what the pod template has new pods read in place of the object; absent where they read the object itself.
+	Pin *FleetPin `json:"pin,omitempty"`
 	// Written is the newest write to consumed keys that the object's metadata tells of, and WrittenBy its field manager.
 	// They hint, and prove nothing.
 	Written   time.Time `json:"written,omitzero"`
 	WrittenBy string    `json:"writtenBy,omitempty"`
 	// Problem is why its content is not known.
+	Problem string `json:"problem,omitempty"`
+}
+
+// FleetPin is what a pod template pins an object to.
+type FleetPin struct {
+	// Snapshot is the name of the copy; "absent.tidemark.dev" for an object that there was none of.
+	Snapshot string `json:"snapshot"`
+	// Digest of what the template consumes of the copy; absent when not known. It compares with [FleetObject].Applied.
+	Digest string `json:"digest,omitempty"`
+	// Created is when the copy was made; absent when not known.
+	Created time.Time `json:"created,omitzero"`
+	// Problem is why the digest is not known.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -110,7 +128,10 @@ type FleetPod struct {
 	// Version as in [FleetVersion]; absent when not known.
 	Version string `json:"version,omitempty"`
 	// Behind says that the pod is known to run another version than the applied one.
-	Behind     bool             `json:"behind"`
+	Behind bool `json:"behind"`
+	// Unmatched are the objects, as in [FleetObject], that the pod's pins name and that it reads by their own names all the
+	// same.
+	Unmatched  []string         `json:"unmatched,omitempty"`
 	Containers []FleetContainer `json:"containers"`
 }
 
@@ -128,12 +149,42 @@ type FleetLoaded struct {
 	// Digest of what the container consumes, as it loaded it; absent when not known. Digests compare only where the part
 	// before the hyphen is the same.
 	Digest string `json:"digest,omitempty"`
-	// Applied is the same digest of the present content; absent when not known.
+	// Applied is the same digest of the present content; absent when not known. Of a required object that is gone while the
+	// template pins it, it is that of the copy.
 	Applied string `json:"applied,omitempty"`
+	// Snapshot is the name of what the container reads in place of the object: of a copy, or "absent.tidemark.dev"; absent
+	// where it reads the object itself.
+	Snapshot string `json:"snapshot,omitempty"`
 	// Evidence is "pinned", "reported", "inferred", "write-times" or "unknown".
 	Evidence string `json:"evidence"`
 	// Why explains the evidence.
 	Why string `json:"why"`
 	// Since is the earliest moment at which it can have been read.
 	Since time.Time `json:"since,omitzero"`
+}
+
+// FleetUnfinished is a rollout that leaves more than one revision running.
+type FleetUnfinished struct {
+	// Revision is the newer one, by the name of its ReplicaSet or ControllerRevision, and Number its number.
+	Revision string `json:"revision"`
+	Number   int64  `json:"number"`
+	// Pods are those of the newer revision, AllPods those of every revision.
+	Pods    int `json:"pods"`
+	AllPods int `json:"allPods"`
+	// Cause is why it does not go on by itself: "CanaryPauseStep", "BlueGreenPause", "Inconclusive", "Paused" (by a
+	// person), "Aborted", "Degraded", "Partition", "OnDelete", or "Unknown" where it may be going on. Why is the same in words.
+	Cause string `json:"cause"`
+	Why   string `json:"why,omitempty"`
+	// Step is the one that a canary is at, counted from 1, of so many Steps; absent where there are none.
+	Step  int `json:"step,omitempty"`
+	Steps int `json:"steps,omitempty"`
+	// Weight is the percentage that a canary is meant to have; absent where there is none.
+	Weight *int `json:"weight,omitempty"`
+	// Owner is who has to do with the workload, for people; absent when nothing tells.
+	Owner string `json:"owner,omitempty"`
+	// Since is when the newer revision came.
+	Since time.Time `json:"since,omitzero"`
+	// After is how long it may take, as a Go duration; absent when there is no limit. Overdue says that it took longer.
+	After   string `json:"after,omitempty"`
+	Overdue bool   `json:"overdue"`
 }

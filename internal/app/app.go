@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -44,8 +45,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	cfg := rest.CopyConfig(o.Config)
-	cfg.UserAgent = o.UserAgent
-	cfg.QPS = -1 // the API server's priority and fairness limits us, and the settings of pace
+	cfg.UserAgent, cfg.QPS = o.UserAgent, -1 // the API server's priority and fairness limits us, and the settings of pace
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	direct, err := client.New(cfg, client.Options{Scheme: scheme})
@@ -77,20 +77,27 @@ func New(ctx context.Context, o Options) (*App, error) {
 			return nil, err
 		}
 	}
+	pods, err := podCache(mgr)
+	if err != nil {
+		return nil, err
+	}
 	broadcaster, err := newBroadcaster(cfg)
 	if err != nil {
 		return nil, err
 	}
+	recorder := broadcaster.NewRecorder(scheme, controller.Reporter)
 	err = controller.Register(ctx, mgr, controller.Options{
 		Namespace: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Kinds: kinds, Secrets: o.Secrets, Pace: o.Pace,
-		MaxRolling: o.MaxRolling, RollTimeout: o.RollTimeout, Workers: o.Workers, WatchLag: o.WatchLag, Key: key,
-		Recorder: broadcaster.NewRecorder(scheme, controller.Reporter), HelmRecords: records, History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease, Watches: watches,
+		MaxRolling: o.MaxRolling, RollTimeout: o.RollTimeout, Workers: o.Workers, WatchLag: o.WatchLag, Key: key, Direct: direct, Pods: pods,
+		Recorder: recorder, HelmRecords: records, History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease, Watches: watches,
+		RolloutInterval: o.RolloutInterval,
 	}, own)
 	if err != nil {
 		return nil, err
 	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return nil, fmt.Errorf("add health check: %w", err)
+	err = errors.Join(addCleanup(mgr, o, kinds, recorder), addWebhook(mgr, o, kinds, direct, key, recorder), mgr.AddHealthzCheck("ping", healthz.Ping))
+	if err != nil {
+		return nil, err
 	}
 	return &App{manager: mgr, events: broadcaster}, nil
 }
@@ -153,6 +160,17 @@ func configSecrets() fields.Selector {
 		fields.OneTermNotEqualSelector("type", "helm.sh/release.v1"),
 		fields.OneTermNotEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)),
 	)
+}
+
+// podCache makes a cache of its own for pods, reduced to what tells whether their references match their pins.
+func podCache(mgr manager.Manager) (cache.Cache, error) {
+	pods, err := cache.New(mgr.GetConfig(), cache.Options{
+		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(), DefaultTransform: cluster.MatchPins,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make cache of pods: %w", err)
+	}
+	return pods, nil
 }
 
 // helmRecords makes a cache of its own for the metadata of pending releases: the same kind under another selector.

@@ -11,7 +11,7 @@ import (
 // AddFlags adds a flag for each setting; its default is the present value.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Namespace, "namespace", o.Namespace, "Tidemark's own namespace, for its Lease, history and key; default from POD_NAMESPACE")
-	f.StringVar(&o.DefaultMode, "default-mode", o.DefaultMode, "mode of workloads for which nothing else says one: observe or roll")
+	f.StringVar(&o.DefaultMode, "default-mode", o.DefaultMode, "mode of workloads for which nothing else says one: observe, roll or pin")
 	f.StringArrayVar(&o.Kinds, "kind", o.Kinds, "another kind of workload, as GROUP/VERSION/KIND=PATH.TO.TEMPLATE; may be repeated")
 	f.BoolVar(&o.Secrets, "secrets", o.Secrets, "read Secrets; with false, references to them count for nothing and no right to them is needed")
 	f.DurationVar(&o.Pace.Settle, "settle", o.Pace.Settle, "how long content must be quiet before a rollout; 0 does not wait")
@@ -24,11 +24,19 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.RollTimeout, "roll-timeout", o.RollTimeout, "after how long an unfinished rollout no longer counts for --max-rolling")
 	f.IntVar(&o.Workers, "workers", o.Workers, "how many workloads are looked at concurrently")
 	f.DurationVar(&o.WatchLag, "watch-lag", o.WatchLag, "how long a change may take to be seen; the history leaves it open that long")
+	f.DurationVar(&o.CleanupInterval, "gc-interval", o.CleanupInterval, "how often snapshots that nothing needs are removed; 0 for never")
+	f.IntVar(&o.Retention.History, "gc-history", o.Retention.History, "how many snapshots of each source stay although nothing uses them")
+	f.DurationVar(&o.Retention.MinAge, "gc-min-age", o.Retention.MinAge, "how old a snapshot is at least, and how long it has been condemned, when it is deleted; a minute or more outside of tests")
+	f.DurationVar(&o.RolloutInterval, "rollout-interval", o.RolloutInterval, "how often rollouts are looked at that may be left unfinished, and canaries that ask to be promoted")
 	f.BoolVar(&o.WaitForReleases, "wait-for-releases", o.WaitForReleases, "wait for pending Helm releases; needs --secrets")
 	f.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "elect one of several replicas that writes; without it no history is kept")
 	f.DurationVar(&o.LeaseDuration, "lease-duration", o.LeaseDuration, "how long stand-bys wait before they take over")
 	f.DurationVar(&o.RenewDeadline, "renew-deadline", o.RenewDeadline, "how long the leader tries to renew before it gives up")
 	f.DurationVar(&o.RetryPeriod, "retry-period", o.RetryPeriod, "how often the leader renews, and stand-bys try to take over")
+	f.BoolVar(&o.Webhook, "webhook", o.Webhook, "serve the webhooks of mode pin")
+	f.StringVar(&o.WebhookAddress, "webhook-address", o.WebhookAddress, "where the webhooks are served, as HOST:PORT or :PORT")
+	f.StringArrayVar(&o.WebhookNames, "webhook-name", o.WebhookNames, "another name, or address, under which the API server reaches the webhooks; may be repeated")
+	f.DurationVar(&o.WebhookCertificateValidity, "webhook-certificate-validity", o.WebhookCertificateValidity, "how long a certificate of the webhooks is valid; it is renewed after two thirds of that")
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "where /metrics is served; 0 for nowhere")
 	f.StringVar(&o.ProbeAddress, "probe-address", o.ProbeAddress, "where /healthz and /readyz are served; 0 for nowhere")
 }

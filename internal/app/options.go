@@ -14,6 +14,7 @@ import (
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/pace"
+	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/stamp"
 )
 
@@ -28,7 +29,7 @@ type Options struct {
 
 	// Namespace is Tidemark's own, where its Lease, its history and its key are. Default tidemark-system.
 	Namespace string
-	// DefaultMode is the mode where nothing else says one: observe or roll. Default observe.
+	// DefaultMode is the mode where nothing else says one: observe, roll or pin. Default observe.
 	DefaultMode string
 	// Kinds are further kinds of workload, each GROUP/VERSION/KIND=PATH.TO.TEMPLATE.
 	Kinds []string
@@ -44,6 +45,13 @@ type Options struct {
 	Workers int
 	// WatchLag is how long a change may take to be seen. Default 2s.
 	WatchLag time.Duration
+	// CleanupInterval is how often snapshots that nothing needs are removed, 0 for never. Default 10m.
+	CleanupInterval time.Duration
+	// Retention says which of them stay. Defaults 5 of each source, and 1h.
+	Retention snapshot.Retention
+	// RolloutInterval is how often rollouts are looked at that may be left unfinished, and canaries that ask to be promoted.
+	// Default 1m.
+	RolloutInterval time.Duration
 	// WaitForReleases says whether pending Helm releases are waited for, which needs Secrets. Default true.
 	WaitForReleases bool
 
@@ -51,6 +59,14 @@ type Options struct {
 	LeaderElect bool
 	// LeaseDuration, RenewDeadline and RetryPeriod are those of the leader election. Defaults 15s, 10s, 2s.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	// Webhook says whether the webhooks are served, which deploy/pin tells the API server of. Default false.
+	Webhook bool
+	// WebhookAddress is where they are served, as HOST:PORT. Default :9443.
+	WebhookAddress string
+	// WebhookNames are names or addresses of them, besides those of their Service.
+	WebhookNames []string
+	// WebhookCertificateValidity is how long a certificate of theirs is valid. Default 90 days.
+	WebhookCertificateValidity time.Duration
 	// MetricsAddress serves Prometheus metrics, "0" for nowhere. Default :8080.
 	MetricsAddress string
 	// ProbeAddress serves /healthz and /readyz, "0" for nowhere. Default :8081.
@@ -62,8 +78,10 @@ func Defaults() Options {
 	return Options{
 		UserAgent: "tidemark-controller", Namespace: v1.DefaultNamespace, DefaultMode: v1.ModeObserve, Secrets: true,
 		Pace: pace.Defaults(), MaxRolling: 50, RollTimeout: 10 * time.Minute, Workers: 8, WatchLag: 2 * time.Second,
-		WaitForReleases: true, LeaderElect: true,
+		CleanupInterval: 10 * time.Minute, Retention: snapshot.Defaults(),
+		RolloutInterval: time.Minute, WaitForReleases: true, LeaderElect: true,
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		WebhookAddress: ":9443", WebhookCertificateValidity: 90 * 24 * time.Hour,
 		MetricsAddress: ":8080", ProbeAddress: ":8081",
 	}
 }
@@ -78,17 +96,20 @@ func (o Options) validate() ([]cluster.Kind, error) {
 			errs = append(errs, fmt.Errorf("--kind: %w", err))
 			continue
 		}
-		for _, known := range kinds {
+		known := len(kinds)
+		if kinds = cluster.WithKind(kinds, k); len(kinds) == known {
+			continue
+		}
+		for _, known := range kinds[:known] {
 			if known.GroupVersionKind.GroupKind() == k.GroupVersionKind.GroupKind() {
 				errs = append(errs, fmt.Errorf("--kind %s: %s is already among the kinds", s, k.GroupVersionKind.GroupKind()))
 			}
 		}
-		kinds = append(kinds, k)
 	}
 	switch stamp.Mode(o.DefaultMode) {
-	case stamp.Observe, stamp.Roll:
+	case stamp.Observe, stamp.Roll, stamp.Pin:
 	default:
-		errs = append(errs, fmt.Errorf("--default-mode %q: want %s or %s", o.DefaultMode, v1.ModeObserve, v1.ModeRoll))
+		errs = append(errs, fmt.Errorf("--default-mode %q: want %s, %s or %s", o.DefaultMode, v1.ModeObserve, v1.ModeRoll, v1.ModePin))
 	}
 	if err := o.Pace.Validate(); err != nil {
 		errs = append(errs, err)
@@ -102,6 +123,10 @@ func (o Options) validate() ([]cluster.Kind, error) {
 	if o.MaxRolling < 0 {
 		errs = append(errs, errors.New("--max-rolling: want 0 (no bound) or more"))
 	}
+	if o.RolloutInterval <= 0 {
+		errs = append(errs, errors.New("--rollout-interval: want more than 0"))
+	}
+	errs = append(errs, o.validateCleanup(), o.validateWebhook())
 	if o.Namespace == "" {
 		errs = append(errs, errors.New("--namespace: want the namespace that Tidemark runs in"))
 	}

@@ -40,11 +40,15 @@ type Build struct {
 const (
 	exitOK        = 0
 	exitNotInStep = 1
+	exitDiffers   = 1
 	exitError     = 2
 )
 
 // errNotInStep ends a run whose findings the caller asked to have in the exit status; it is not reported.
 var errNotInStep = errors.New("not in step")
+
+// errDiffers is the same for a comparison that found a difference.
+var errDiffers = errors.New("there is a difference")
 
 // Run runs the command line with the arguments until it is done or the context ends, and gives the exit status.
 func Run(ctx context.Context, config Config, args []string) int {
@@ -57,6 +61,8 @@ func Run(ctx context.Context, config Config, args []string) int {
 		return exitOK
 	case errors.Is(err, errNotInStep):
 		return exitNotInStep
+	case errors.Is(err, errDiffers):
+		return exitDiffers
 	case errors.As(err, &usage):
 		fmt.Fprintf(config.ErrOut, "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
@@ -90,11 +96,11 @@ func New(config Config) *cobra.Command {
 			Tidemark shows the distance between the configuration that is applied in a Kubernetes cluster
 			and the one that its pods are running, and closes it with ordinary rollouts.
 
-			"status" and "explain" need nothing installed in the cluster, and only the right to read.
-			What a missing right hides is said, and is unknown: never "nothing there".
+			"status", "explain", "history" and "diff" need nothing installed in the cluster, and only the
+			right to read. What a missing right hides is said, and is unknown: never "nothing there".
 
 			Exit status: 0 when the command did what it was asked to, 2 on any error. "status --exit-code"
-			has 1 when a fleet is not in step.`),
+			has 1 when a fleet is not in step, "diff --exit-code" when there is a difference.`),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		SilenceErrors: true, SilenceUsage: true,
 	}
@@ -103,6 +109,7 @@ func New(config Config) *cobra.Command {
 	root.SetErr(config.ErrOut)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	s.addFlags(root)
-	root.AddCommand(newStatus(s, name), newExplain(s, name), newPause(s, name), newResume(s, name), newVersion(s, name))
+	root.AddCommand(newStatus(s, name), newExplain(s, name), newPause(s, name), newResume(s, name), newGC(s, name), newVersion(s, name),
+		newHistory(s, name), newDiff(s, name), newRollback(s, name))
 	return root
 }

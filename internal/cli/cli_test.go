@@ -40,7 +40,7 @@ func TestWrongCallsSayWhatToWrite(t *testing.T) {
 		"status -l =":                       "--selector",
 		"status --interval 0s":              "--interval",
 		"status --kind Rollout":             "want GROUP/VERSION/KIND",
-		"status --default-mode pin":         "write observe or roll",
+		"status --default-mode all":         "write observe, roll or pin",
 		"status --colour":                   "unknown flag",
 		"explain":                           "name one workload",
 		"explain deployment/a deployment/b": "name one workload",
@@ -88,7 +88,7 @@ func TestVersion(t *testing.T) {
 
 func TestHelpNamesTheProgramAsItWasCalled(t *testing.T) {
 	for name, plugin := range map[string]bool{"tidemark": false, "kubectl tidemark": true} {
-		for _, verb := range []string{"status", "explain", "pause", "resume", "version"} {
+		for _, verb := range []string{"status", "explain", "pause", "resume", "version", "history", "diff", "rollback", "gc"} {
 			_, out, _ := run(t, plugin, verb, "--help")
 			if !strings.Contains(out, "  "+name+" "+verb) || !strings.Contains(out, "Exit status:") {
 				t.Errorf("help of %s %s:\n%s", name, verb, out)
@@ -139,7 +139,7 @@ func TestSelectWorkloads(t *testing.T) {
 func TestInStepIsWhatExitCodeCounts(t *testing.T) {
 	for verdict, want := range map[fleet.Verdict]bool{
 		fleet.InStep: true, fleet.Unknown: true, fleet.Rolling: false, fleet.Split: false, fleet.Dormant: false,
-		fleet.RolledBack: false, fleet.Waiting: false, fleet.Held: false,
+		fleet.RolledBack: false, fleet.Waiting: false, fleet.Held: false, fleet.Unpinned: false,
 	} {
 		if got := inStep(fleet.Result{Verdict: verdict}); got != want {
 			t.Errorf("%s: %v, want %v", verdict, got, want)

@@ -34,8 +34,9 @@ func newExplain(s *session, name string) *cobra.Command {
 			and who wrote it, what each pod runs and by what evidence that is known, what the next pod to start
 			would read and how that differs by key, and what Tidemark did last, or held, and why.
 
-			Values of ConfigMaps are shown as they are now, cut to a bounded length, and never where they look
-			like a credential. Old values are not kept. Of Secrets only the names of keys are shown.
+			Values of ConfigMaps are shown as the next pod would read them, cut to a bounded length, and never
+			where they look like a credential. Old values are kept only in copies, where a workload is in mode
+			pin. Of Secrets only the names of keys are shown.
 
 			Exit status: 0, or 2 on any error.`),
 		Example: examples(name, `

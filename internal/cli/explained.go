@@ -91,7 +91,7 @@ func (e explained) nextKeys() []v1.NextKey {
 	for _, o := range e.Fleet.Objects {
 		use, of := o.Use, changes[o.Use.Object]
 		keys := map[string]bool{}
-		for _, key := range e.Keys[use.Object] {
+		for _, key := range e.Keys[e.nextOf(use.Object)] {
 			keys[key] = use.Env.Has(key) || use.Files.Has(key)
 		}
 		for key := range of {
@@ -106,7 +106,7 @@ func (e explained) nextKeys() []v1.NextKey {
 				out = append(out, entry)
 			}
 			for _, c := range of[key] {
-				entry.Change, entry.Pods = string(c.Change), c.Pods
+				entry.Change, entry.Pods, entry.KeptIn = string(c.Change), c.Pods, c.KeptIn
 				out = append(out, entry)
 			}
 		}
@@ -114,16 +114,25 @@ func (e explained) nextKeys() []v1.NextKey {
 	return out
 }
 
-// nextKey is a key with its present value, where that may be shown.
+// nextOf is the object that a pod which starts now reads in place of one: what the template pins it to, else itself.
+func (e explained) nextOf(o workload.Object) workload.Object {
+	if name := e.Fleet.Pins[o]; name != "" {
+		o.Name = name
+	}
+	return o
+}
+
+// nextKey is a key with the value that a pod which starts now reads, where that may be shown.
 func (e explained) nextKey(o workload.Object, key string) v1.NextKey {
 	k := v1.NextKey{Object: o.String(), Key: key}
-	switch value, ok := e.Values[o][key]; {
+	from := e.nextOf(o)
+	switch value, ok := e.Values[from][key]; {
 	case key == "":
 	case o.Kind == workload.Secret:
 		k.Note = "values of Secrets are never shown"
 	case ok:
 		k.Value, k.Note = presentable(key, value)
-	case !slices.Contains(e.Keys[o], key):
+	case !slices.Contains(e.Keys[from], key):
 		k.Note = "not there"
 	default:
 		k.Note = "binary data"
@@ -163,7 +172,7 @@ func keysText(r v1.Reference) string {
 	return short(strings.Join(r.Keys, ","), maxValue)
 }
 
-// valueText is the present value for people.
+// valueText is the value for people.
 func valueText(k v1.NextKey) string {
 	if k.Value == "" {
 		return dash(k.Note)
@@ -181,13 +190,17 @@ func changeText(k v1.NextKey) string {
 	if k.Pods != 1 {
 		of = fmt.Sprintf("of %d pods", k.Pods)
 	}
+	old := "; old value not kept"
+	if k.KeptIn != "" {
+		old = "; old value kept in " + k.KeptIn
+	}
 	switch fleet.Change(k.Change) {
 	case fleet.Added:
 		return "new to " + strings.TrimPrefix(of, "of ")
 	case fleet.Removed:
-		return "gone, " + strings.TrimPrefix(of, "of ") + " still have it; old value not kept"
+		return "gone, " + strings.TrimPrefix(of, "of ") + " still have it" + old
 	case fleet.Changed:
-		return "changed, " + strings.TrimPrefix(of, "of ") + " have another value; old value not kept"
+		return "changed, " + strings.TrimPrefix(of, "of ") + " have another value" + old
 	case fleet.Unsure:
 		return of + " it is not known what was loaded"
 	}

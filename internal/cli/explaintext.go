@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/fleet"
 )
 
 // explanation prints an explanation for people, section by section.
@@ -27,6 +28,7 @@ func printExplanation(out io.Writer, e explained) error {
 	x.problems()
 	x.reads()
 	x.applied()
+	x.pinned()
 	x.pods()
 	x.next()
 	x.history()
@@ -60,6 +62,9 @@ func (x *explanation) verdict() {
 		x.printf(", paused %s", by)
 	}
 	x.printf("\n")
+	if u := x.Result.Unfinished; u != nil && x.Verdict != fleet.LeftUnfinished {
+		x.printf("  unfinished since %s: %s\n", x.when(u.Since), u.Text())
+	}
 }
 
 func (x *explanation) since() string {
@@ -148,6 +153,33 @@ func (x *explanation) applied() {
 	x.section("Applied (the times of writes are as metadata tells them, and prove nothing):", lines)
 }
 
+// pinned shows what new pods read in place of what is applied.
+func (x *explanation) pinned() {
+	lines := [][]string{{"OBJECT", "SNAPSHOT", "VERSION", "APPLIED", "MADE", "NOTES"}}
+	for _, o := range x.doc.Fleet.Objects {
+		p := o.Pin
+		if p == nil {
+			continue
+		}
+		applied, notes := "unknown", p.Problem
+		if p.Digest != "" && o.Applied != "" {
+			applied = yesNo(p.Digest == o.Applied)
+		}
+		if p.Snapshot == v1.AbsentName {
+			notes = "there was none"
+		}
+		if slices.Contains(x.doc.Fleet.HeldBack, o.Object) {
+			notes = strings.TrimPrefix(notes+", held back", ", ")
+		}
+		lines = append(lines, []string{
+			x.relative(o.Object), p.Snapshot, dash(shortDigest(p.Digest)), applied, x.when(p.Created), dash(notes),
+		})
+	}
+	if len(lines) > 1 {
+		x.section("Pinned (what pods of the present template read in place of the object):", lines)
+	}
+}
+
 func (x *explanation) pods() {
 	if len(x.doc.Fleet.Pods) == 0 {
 		return
@@ -176,7 +208,11 @@ func (x *explanation) podLines(p v1.FleetPod) [][]string {
 			if l.Digest != "" && l.Applied != "" {
 				applied = yesNo(l.Digest == l.Applied)
 			}
-			line(c.Name, started, x.relative(l.Object), dash(shortDigest(l.Digest)), applied, l.Evidence, l.Why)
+			why := l.Why
+			if l.Snapshot == "" && slices.Contains(p.Unmatched, l.Object) {
+				why += "; its pins name a copy"
+			}
+			line(c.Name, started, x.relative(l.Object), dash(shortDigest(l.Digest)), applied, l.Evidence, why)
 		}
 	}
 	if len(lines) == 0 {

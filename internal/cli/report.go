@@ -30,7 +30,8 @@ func inStep(r fleet.Result) bool {
 		return true
 	case fleet.Unknown:
 		return r.Possibly == ""
-	case fleet.Rolling, fleet.Split, fleet.Dormant, fleet.RolledBack, fleet.Waiting, fleet.Held:
+	case fleet.Rolling, fleet.Split, fleet.Dormant, fleet.RolledBack, fleet.Waiting, fleet.Held, fleet.Unpinned,
+		fleet.LeftUnfinished:
 		return false
 	}
 	return false
@@ -48,13 +49,13 @@ func (j judged) document() v1.Fleet {
 		Since: seconds(j.Since), Reason: j.Reason, Stamp: j.Fleet.Stamp,
 		HeldBack: names(j.HeldBack), Behind: j.Behind,
 		Versions: []v1.FleetVersion{}, Objects: []v1.FleetObject{}, Pods: []v1.FleetPod{},
-		Problems: j.Problems,
+		Unfinished: unfinishedDocument(j.Result.Unfinished), Problems: j.Problems,
 	}
 	for _, v := range j.Versions {
 		f.Versions = append(f.Versions, v1.FleetVersion{Version: v.Version, Applied: v.Applied, Pods: v.Pods})
 	}
 	for _, o := range j.Fleet.Objects {
-		f.Objects = append(f.Objects, objectDocument(o))
+		f.Objects = append(f.Objects, j.objectDocument(o))
 	}
 	for _, p := range j.Pods {
 		f.Pods = append(f.Pods, podDocument(p))
@@ -62,7 +63,21 @@ func (j judged) document() v1.Fleet {
 	return f
 }
 
-func objectDocument(o fleet.Object) v1.FleetObject {
+func unfinishedDocument(u *fleet.Unfinished) *v1.FleetUnfinished {
+	if u == nil {
+		return nil
+	}
+	out := &v1.FleetUnfinished{
+		Revision: u.Revision, Number: u.Number, Pods: u.Pods, AllPods: u.All, Cause: string(u.Cause), Why: u.Why,
+		Step: u.Step, Steps: u.Steps, Weight: u.Weight, Owner: u.Owner, Since: seconds(u.Since), Overdue: u.Overdue,
+	}
+	if u.After > 0 {
+		out.After = u.After.String()
+	}
+	return out
+}
+
+func (j judged) objectDocument(o fleet.Object) v1.FleetObject {
 	out := v1.FleetObject{
 		Object: o.Use.Object.String(), Required: o.Use.Required, Live: o.Live,
 		Written: seconds(o.Written), WrittenBy: o.WrittenBy, Problem: o.Problem,
@@ -71,19 +86,22 @@ func objectDocument(o fleet.Object) v1.FleetObject {
 		out.Present = &o.Applied.Present
 		out.Applied = string(o.Applied.Consumed(o.Use))
 	}
+	if p, ok := j.Fleet.PinOf(o); ok {
+		out.Pin = &v1.FleetPin{Snapshot: p.Snapshot, Digest: string(p.Digest), Created: seconds(p.Created), Problem: p.Problem}
+	}
 	return out
 }
 
 func podDocument(p fleet.PodResult) v1.FleetPod {
 	out := v1.FleetPod{
 		Name: p.Name, Node: p.Node, Revision: p.Revision, Ready: p.Ready, Version: p.Version, Behind: p.Behind,
-		Containers: []v1.FleetContainer{},
+		Unmatched: names(p.Unmatched), Containers: []v1.FleetContainer{},
 	}
 	for _, c := range p.Containers {
 		container := v1.FleetContainer{Name: c.Name, Started: seconds(c.Started), Loaded: []v1.FleetLoaded{}}
 		for _, l := range c.Loaded {
 			container.Loaded = append(container.Loaded, v1.FleetLoaded{
-				Object: l.Object.String(), Digest: string(l.Digest), Applied: string(l.Applied),
+				Object: l.Object.String(), Digest: string(l.Digest), Applied: string(l.Applied), Snapshot: l.Snapshot,
 				Evidence: string(l.Evidence), Why: l.Why, Since: seconds(l.Since),
 			})
 		}

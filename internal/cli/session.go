@@ -28,7 +28,7 @@ func (s *session) addFlags(root *cobra.Command) {
 	flags.StringArrayVar(&s.kinds, "kind", nil,
 		"Further kind of workload as GROUP/VERSION/KIND=PATH.TO.TEMPLATE, as the controller has it. May be repeated.")
 	flags.StringVar(&s.defaultMode, "default-mode", s.defaultMode,
-		"Mode where neither a workload nor its namespace chooses one, as the controller has it: observe or roll.")
+		"Mode where neither a workload nor its namespace chooses one, as the controller has it: observe, roll or pin.")
 	s.completeFlags(root)
 }
 
@@ -64,17 +64,17 @@ func (s *session) allKinds() ([]cluster.Kind, error) {
 		if err != nil {
 			return nil, usageError{fmt.Errorf("--kind: %w", err)}
 		}
-		kinds = append(kinds, k)
+		kinds = cluster.WithKind(kinds, k)
 	}
 	return kinds, nil
 }
 
 func (s *session) mode() (stamp.Mode, error) {
 	switch m := stamp.Mode(s.defaultMode); m {
-	case stamp.Observe, stamp.Roll:
+	case stamp.Observe, stamp.Roll, stamp.Pin:
 		return m, nil
 	}
-	return "", usagef("--default-mode: %q is no mode: write observe or roll", s.defaultMode)
+	return "", usagef("--default-mode: %q is no mode: write observe, roll or pin", s.defaultMode)
 }
 
 // survey is a look at the cluster that is not told yet what to look at.

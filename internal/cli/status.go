@@ -59,7 +59,10 @@ func newStatus(s *session, name string) *cobra.Command {
 			Verdicts: in-step (every pod loaded what is applied), rolling (more than one version, within the
 			time that a rollout should take), split (beyond it), dormant (one version, older than the applied
 			one), rolled-back (on an older version on purpose), waiting (something required is missing), held
-			(a wanted rollout is held), unknown (the evidence does not decide).
+			(a wanted rollout is held), unpinned (in mode pin, pods do not read what their pins say, as nothing
+			heeded those when they started), unfinished (a rollout that waits for somebody leaves more than one
+			revision running, for longer than tidemark.dev/unfinished-after), unknown (the evidence does not
+			decide).
 
 			With no controller installed there are only the times of writes that objects' metadata tell of. They
 			prove nothing: such a fleet is unknown, and possibly-dormant where a write is recorded after its
@@ -69,8 +72,8 @@ func newStatus(s *session, name string) *cobra.Command {
 			known are "unknown", pods that do not run yet "starting".
 
 			Exit status: 0, or 2 on any error. With --exit-code it is 1 when a fleet is not in step: split,
-			dormant, possibly dormant, rolling, waiting, held or rolled back. A fleet that is only unknown does
-			not count, nor does what may not be read.`),
+			dormant, possibly dormant, rolling, waiting, held, unpinned, unfinished or rolled back. A fleet that
+			is only unknown does not count, nor does what may not be read.`),
 		Example: examples(name, `
 			# The fleets of the namespace
 			tidemark status
@@ -98,6 +101,12 @@ func newStatus(s *session, name string) *cobra.Command {
 			return o.run(cmd.Context())
 		},
 	}
+	flags.register(cmd)
+	completeFormat(cmd, statusFormats)
+	return cmd
+}
+
+func (flags *statusFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Show the fleets of all namespaces.")
 	f.StringVarP(&flags.selector, "selector", "l", "", "Show only workloads whose labels match, such as app=web.")
@@ -106,8 +115,6 @@ func newStatus(s *session, name string) *cobra.Command {
 	f.DurationVar(&flags.interval, "interval", flags.interval, "How often --watch looks, at most.")
 	f.BoolVar(&flags.exitCode, "exit-code", false, "Exit with 1 when a fleet is not in step.")
 	f.BoolVar(&flags.noHeaders, "no-headers", false, "Leave out the header line.")
-	completeFormat(cmd, statusFormats)
-	return cmd
 }
 
 var statusFormats = []string{"wide", "json", "yaml", "name"}

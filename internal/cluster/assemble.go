@@ -17,13 +17,14 @@ func (r *reading) assemble() {
 }
 
 func (r *reading) workload(s *seen) Workload {
+	s.pods = r.throughSnapshots(s)
 	w := Workload{
 		Target: s.Target, UID: string(s.uid), References: s.references, Problems: s.problems, Blind: s.blind,
 		Keys: map[workload.Object][]string{}, Values: map[workload.Object]map[string]string{},
 		Fleet: fleet.Fleet{
-			Now: r.sight.Now, Namespace: s.Namespace, Stamp: s.template[v1.AnnotationConfigHash],
+			Now: r.sight.Now, Namespace: s.Namespace, Stamp: s.template[v1.AnnotationConfigHash], Pins: s.pins,
 			Installed: r.sight.Installed, Settings: r.Settings,
-			RolloutDone: s.rollout.Done, Stuck: s.rollout.Stuck,
+			RolloutDone: s.rollout.Done, Stuck: s.rollout.Stuck, Partial: s.partial,
 		},
 	}
 	r.addRecord(&w, s)
@@ -39,6 +40,7 @@ func (r *reading) workload(s *seen) Workload {
 		r.addObject(&w, use)
 	}
 	w.Fleet.Ignored = w.Ignored
+	r.addSnapshots(&w, s)
 	w.Fleet.Pods = r.podsOf(s)
 	return w
 }
@@ -124,6 +126,10 @@ func withWhole(containers []fleet.Container) []fleet.Container {
 		out[i].Uses = slices.Clone(out[i].Uses)
 		for j := range out[i].Uses {
 			out[i].Uses[j] = out[i].Uses[j].Whole()
+		}
+		out[i].Pinned = slices.Clone(out[i].Pinned)
+		for j := range out[i].Pinned {
+			out[i].Pinned[j].Use = out[i].Pinned[j].Use.Whole()
 		}
 	}
 	return out

@@ -26,6 +26,9 @@ func PaceOf(obj client.Object) fleet.Rollout {
 	case *batchv1.CronJob:
 		return fleet.Rollout{}
 	case *unstructured.Unstructured:
+		if _, is := isArgo(o); is {
+			return readArgo(o).pace()
+		}
 		replicas, found, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
 		if !found {
 			replicas = 1

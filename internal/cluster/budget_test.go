@@ -32,8 +32,11 @@ func TestPaceOf(t *testing.T) {
 			fleet.Rollout{Replicas: 10, MaxUnavailable: 2}},
 		"a CronJob": {"apiVersion: batch/v1\nkind: CronJob", fleet.Rollout{}},
 		"another kind": {
-			"apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nspec: {replicas: 3, minReadySeconds: 2}",
+			"apiVersion: example.org/v1\nkind: Machines\nspec: {replicas: 3, minReadySeconds: 2}",
 			fleet.Rollout{Replicas: 3, MinReady: 2 * time.Second}},
+		"a blue-green Rollout": {
+			"apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nspec: {replicas: 3, minReadySeconds: 2, strategy: {blueGreen: {}}}",
+			fleet.Rollout{Replicas: 3, MaxSurge: 3, MinReady: 2 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, PaceOf(workloadFrom(t, tc.manifest))); diff != "" {

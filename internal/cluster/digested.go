@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"encoding/json"
-	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,19 +9,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
-// Digested is what the cache keeps of a config object: its identity, the annotations that matter, its sums, no data.
+// Digested is what the cache keeps of a config object: its identity, what its metadata asks for, its sums, no data.
 type Digested struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 	// Object names it.
 	Object workload.Object
-	// Content are the sums of its data.
+	// Setting is what its metadata asks for.
+	Setting Setting
+	// Content are the sums of its data; for a snapshot in the terms of its source.
 	Content digest.Content
+	// Snapshot says of what it is the snapshot; nil for any other object.
+	Snapshot *snapshot.Snapshot
 	// Immutable says that the object is immutable.
 	Immutable bool
 	// Listed says that this state came by a list and not by a watch event, so that changes before it may have been missed.
@@ -31,7 +34,7 @@ type Digested struct {
 	Written time.Time
 }
 
-// DeepCopyObject implements runtime.Object. The content is shared: nobody changes it.
+// DeepCopyObject implements runtime.Object. The content and what is said of a snapshot are shared: nobody changes them.
 func (d *Digested) DeepCopyObject() runtime.Object {
 	out := *d
 	out.ObjectMeta = *d.ObjectMeta.DeepCopy()
@@ -52,20 +55,17 @@ func Digest(key *digest.Key) toolscache.TransformFunc {
 	}
 }
 
-// keptAnnotations are the annotations of a config object that a decision reads.
-var keptAnnotations = map[string]bool{v1.AnnotationIgnore: true, v1.AnnotationTreatAs: true, flaggerTracking: true}
-
 func digested(meta *metav1.ObjectMeta, kind workload.ObjectKind, content digest.Content, immutable *bool) *Digested {
 	_, listed := meta.Annotations[listedMark]
-	kept := maps.Clone(meta.Annotations)
-	maps.DeleteFunc(kept, func(k, _ string) bool { return !keptAnnotations[k] })
 	return &Digested{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: meta.Name, Namespace: meta.Namespace, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
-			CreationTimestamp: meta.CreationTimestamp, Annotations: kept,
+			CreationTimestamp: meta.CreationTimestamp,
 		},
 		Object:    workload.Object{Kind: kind, Namespace: meta.Namespace, Name: meta.Name},
+		Setting:   SettingOf(kind, meta),
 		Content:   content,
+		Snapshot:  SnapshotOf(kind, meta, immutable),
 		Immutable: immutable != nil && *immutable,
 		Listed:    listed,
 		Written:   dataWritten(meta.ManagedFields),

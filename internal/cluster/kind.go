@@ -33,14 +33,31 @@ func (k Kind) Lower() string { return strings.ToLower(k.GroupVersionKind.Kind) }
 
 var defaultTemplatePath = []string{"spec", "template"}
 
-// BuiltinKinds are the kinds of workload that are known without configuration.
+// BuiltinKinds are the kinds of workload that are known without configuration: those of Kubernetes, and Argo's Rollout where the
+// cluster serves it.
 func BuiltinKinds() []Kind {
 	return []Kind{
 		{appsv1.SchemeGroupVersion.WithKind("Deployment"), defaultTemplatePath},
 		{appsv1.SchemeGroupVersion.WithKind("StatefulSet"), defaultTemplatePath},
 		{appsv1.SchemeGroupVersion.WithKind("DaemonSet"), defaultTemplatePath},
 		{batchv1.SchemeGroupVersion.WithKind("CronJob"), []string{"spec", "jobTemplate", "spec", "template"}},
+		{argoRollout, defaultTemplatePath},
 	}
+}
+
+// Optional reports whether nothing is amiss where the cluster does not serve the kind.
+func (k Kind) Optional() bool { return Optional(k.GroupVersionKind) }
+
+// Optional reports whether nothing is amiss where the cluster does not serve a kind: one that is built in, and that Kubernetes
+// itself does not have.
+func Optional(gvk schema.GroupVersionKind) bool { return gvk.GroupKind() == argoRollout.GroupKind() }
+
+// WithKind adds a kind, unless just that one is there already.
+func WithKind(kinds []Kind, k Kind) []Kind {
+	if slices.ContainsFunc(kinds, func(known Kind) bool { return known.String() == k.String() }) {
+		return kinds
+	}
+	return append(kinds, k)
 }
 
 // ParseKind reads "GROUP/VERSION/KIND=PATH.TO.TEMPLATE"; without "=PATH" the path is spec.template.
@@ -80,7 +97,8 @@ func (k Kind) NewObject() client.Object {
 	return u
 }
 
-// Template returns the pod template of an object of the kind. The result may share memory with the object: it is read only.
+// Template returns the pod template of an object of the kind. The result may share memory with the object: it is read only. An
+// object that takes its template from another one gives an [*ElsewhereError].
 func (k Kind) Template(obj client.Object) (*corev1.PodTemplateSpec, error) {
 	var t *corev1.PodTemplateSpec
 	switch o := obj.(type) {
@@ -107,6 +125,11 @@ func (k Kind) Template(obj client.Object) (*corev1.PodTemplateSpec, error) {
 }
 
 func (k Kind) unstructuredTemplate(u *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
+	if k.Optional() {
+		if other := elsewhere(u); other != nil {
+			return nil, other
+		}
+	}
 	path := strings.Join(k.TemplatePath, ".")
 	m, found, err := unstructured.NestedMap(u.Object, k.TemplatePath...)
 	if err != nil {

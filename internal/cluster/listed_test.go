@@ -120,8 +120,8 @@ func TestDigestedKeepsNoData(t *testing.T) {
 	yes := true
 	cm.Immutable = &yes
 	d := digestOf(t, cm)
-	if d.Annotations["tidemark.dev/treat-as"] != "live" || len(d.Annotations) != 1 || !d.Immutable {
-		t.Errorf("got annotations %v, immutable %t", d.Annotations, d.Immutable)
+	if !d.Setting.Live() || len(d.Annotations) != 0 || !d.Immutable {
+		t.Errorf("got setting %v, annotations %v, immutable %t", d.Setting, d.Annotations, d.Immutable)
 	}
 	if _, ok := d.Content.Data["KEY"]; !ok || !d.Content.Present {
 		t.Errorf("got content %v", d.Content)

@@ -71,7 +71,7 @@ func lastSign(lease *coordinationv1.Lease, now time.Time) time.Time {
 
 // readMemory reads the history of the objects that the workloads and their pods use.
 func (r *reading) readMemory(ctx context.Context) error {
-	r.used = r.usedObjects()
+	r.used, r.copies = r.usedObjects(), r.usedCopies()
 	if len(r.used) == 0 {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (s *seen) allUses() []workload.Consumption {
 	}
 	for i := range s.pods {
 		for j := range s.pods[i].Containers {
-			for _, u := range s.pods[i].Containers[j].Uses {
+			for _, u := range consumptions(&s.pods[i].Containers[j]) {
 				if !have[u.Object] {
 					have[u.Object] = true
 					u.Required, u.RequiredKeys, u.RequiredEnv = false, nil, nil // the next pods start without it

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"strings"
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/stamp"
@@ -58,33 +57,11 @@ func parseMode(value, where string) (stamp.Mode, []string) {
 	case v1.ModeRoll:
 		return stamp.Roll, nil
 	case v1.ModePin:
-		return stamp.Roll, []string{fmt.Sprintf(
-			"%s: %q as %s is not available in this version and is treated as %q", v1.AnnotationMode, value, where, v1.ModeRoll)}
+		return stamp.Pin, nil
 	}
 	return stamp.Observe, []string{fmt.Sprintf(
-		"%s: %q as %s is no mode, so the workload is only observed; write %q or %q",
-		v1.AnnotationMode, value, where, v1.ModeObserve, v1.ModeRoll)}
-}
-
-// flaggerTracking is Flagger's annotation on a config object; "disabled" keeps Flagger from rolling on it.
-const flaggerTracking = "flagger.app/config-tracking"
-
-// ObjectSettings reads what the annotations of a config object ask for: to act as if nothing referenced it, or to take it
-// as reloaded by the program itself. The problem, "" when there is none, names the annotation, its value and the remedy.
-func ObjectSettings(annotations map[string]string) (ignore, live bool, problem string) {
-	ignore, problem = flag(annotations, v1.AnnotationIgnore)
-	switch value, ok := annotations[v1.AnnotationTreatAs]; {
-	case !ok:
-		live = annotations[flaggerTracking] == "disabled"
-	case value == v1.TreatAsLive:
-		live = true
-	case value == v1.TreatAsVersioned, value == v1.TreatAsRestart:
-	default:
-		wrong := fmt.Sprintf("%s: %q is no treatment and is disregarded; write %q, %q or %q",
-			v1.AnnotationTreatAs, value, v1.TreatAsVersioned, v1.TreatAsRestart, v1.TreatAsLive)
-		problem = strings.TrimPrefix(problem+"; "+wrong, "; ")
-	}
-	return ignore, live, problem
+		"%s: %q as %s is no mode, so the workload is only observed; write %q, %q or %q",
+		v1.AnnotationMode, value, where, v1.ModeObserve, v1.ModeRoll, v1.ModePin)}
 }
 
 // flag reads a boolean annotation: only "true" switches it on, and anything but "true" and "false" is a problem.

@@ -17,18 +17,18 @@ func TestModeOf(t *testing.T) {
 		want                          stamp.Mode
 		problem                       string // part of the only problem; "" for none
 	}{
-		"nothing is set: the fallback":                    {fallback: stamp.Roll, want: stamp.Roll},
-		"the workload's annotation":                       {workload: mode("roll"), fallback: stamp.Observe, want: stamp.Roll},
-		"the template's annotation":                       {template: mode("roll"), fallback: stamp.Observe, want: stamp.Roll},
-		"workload and template agree":                     {workload: mode("roll"), template: mode("roll"), want: stamp.Roll},
-		"workload and template disagree: the workload's":  {workload: mode("observe"), template: mode("roll"), want: stamp.Observe, problem: "remove one of the two"},
-		"Wave's opt-in":                                   {workload: wave, fallback: stamp.Observe, want: stamp.Roll},
-		"Wave's opt-in on the template is none":           {template: wave, fallback: stamp.Observe, want: stamp.Observe},
-		"an own annotation wins over Wave's":              {template: mode("observe"), workload: wave, want: stamp.Observe},
-		"Wave's opt-in wins over the namespace":           {workload: wave, namespace: mode("observe"), want: stamp.Roll},
-		"the namespace's label":                           {namespace: mode("roll"), fallback: stamp.Observe, want: stamp.Roll},
-		"a workload opts out in a rolling namespace":      {workload: mode("observe"), namespace: mode("roll"), want: stamp.Observe},
-		"pin is treated as roll, and said":                {workload: mode("pin"), want: stamp.Roll, problem: "not available in this version"},
+		"nothing is set: the fallback":                   {fallback: stamp.Roll, want: stamp.Roll},
+		"the workload's annotation":                      {workload: mode("roll"), fallback: stamp.Observe, want: stamp.Roll},
+		"the template's annotation":                      {template: mode("roll"), fallback: stamp.Observe, want: stamp.Roll},
+		"workload and template agree":                    {workload: mode("roll"), template: mode("roll"), want: stamp.Roll},
+		"workload and template disagree: the workload's": {workload: mode("observe"), template: mode("roll"), want: stamp.Observe, problem: "remove one of the two"},
+		"Wave's opt-in":                                  {workload: wave, fallback: stamp.Observe, want: stamp.Roll},
+		"Wave's opt-in on the template is none":          {template: wave, fallback: stamp.Observe, want: stamp.Observe},
+		"an own annotation wins over Wave's":             {template: mode("observe"), workload: wave, want: stamp.Observe},
+		"Wave's opt-in wins over the namespace":          {workload: wave, namespace: mode("observe"), want: stamp.Roll},
+		"the namespace's label":                          {namespace: mode("roll"), fallback: stamp.Observe, want: stamp.Roll},
+		"a workload opts out in a rolling namespace":     {workload: mode("observe"), namespace: mode("roll"), want: stamp.Observe},
+		"pin": {workload: mode("pin"), want: stamp.Pin},
 		"an unparsable annotation observes, and is said":  {workload: mode("rol"), fallback: stamp.Roll, want: stamp.Observe, problem: `"rol" as annotation on the workload is no mode`},
 		"an empty annotation observes, and is said":       {template: mode(""), fallback: stamp.Roll, want: stamp.Observe, problem: "pod template is no mode"},
 		"an unparsable label observes, and is said":       {namespace: mode("Roll"), fallback: stamp.Roll, want: stamp.Observe, problem: "label on the namespace"},
@@ -73,35 +73,6 @@ func TestLostMode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := LostMode(tc.workload, tc.chosen, tc.record, tc.marked, tc.intact); got != tc.want {
 				t.Errorf("mode %q, want %q", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestObjectSettings(t *testing.T) {
-	for name, tc := range map[string]struct {
-		annotations  map[string]string
-		ignore, live bool
-		problem      string
-	}{
-		"nothing is set":                  {},
-		"ignored":                         {annotations: map[string]string{v1.AnnotationIgnore: "true"}, ignore: true},
-		"not ignored":                     {annotations: map[string]string{v1.AnnotationIgnore: "false"}},
-		"a word that is no boolean":       {annotations: map[string]string{v1.AnnotationIgnore: "yes"}, problem: `"yes" is neither`},
-		"live":                            {annotations: map[string]string{v1.AnnotationTreatAs: "live"}, live: true},
-		"restart":                         {annotations: map[string]string{v1.AnnotationTreatAs: "restart"}},
-		"a treatment that is none":        {annotations: map[string]string{v1.AnnotationTreatAs: "frozen"}, problem: `"frozen" is no treatment`},
-		"Flagger does not track it":       {annotations: map[string]string{flaggerTracking: "disabled"}, live: true},
-		"Flagger tracks it":               {annotations: map[string]string{flaggerTracking: "enabled"}},
-		"a treatment wins over Flagger's": {annotations: map[string]string{flaggerTracking: "disabled", v1.AnnotationTreatAs: "restart"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ignore, live, problem := ObjectSettings(tc.annotations)
-			if ignore != tc.ignore || live != tc.live {
-				t.Errorf("ignore %v, live %v; want %v, %v", ignore, live, tc.ignore, tc.live)
-			}
-			if (problem == "") != (tc.problem == "") || !strings.Contains(problem, tc.problem) {
-				t.Errorf("problem %q, want %q", problem, tc.problem)
 			}
 		})
 	}

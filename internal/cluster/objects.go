@@ -14,6 +14,7 @@ import (
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/history"
+	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
@@ -25,9 +26,11 @@ type object struct {
 	uid, resourceVersion string
 	ignored, live        bool
 	writes               Writes
-	// content is what it holds; nil when not known.
+	// content is what it holds, a snapshot in the terms of its source; nil when not known.
 	content *digest.Content
-	values  map[string]string
+	// snapshot says of what it is the snapshot; nil for any other object.
+	snapshot *snapshot.Snapshot
+	values   map[string]string
 	// setting is an annotation of it that cannot be heeded, and problem why its content is not known; for people.
 	setting, problem string
 }
@@ -37,12 +40,16 @@ var (
 	secretKind    = corev1.SchemeGroupVersion.WithKind("Secret")
 )
 
-// readObjects reads the config objects that the workloads use. Of Secrets only metadata is read: what they hold is known
-// from the history, or, to those who may read Tidemark's digest key, from a bounded number of reads.
+// readObjects reads the config objects that the workloads use, and the snapshots that pins name. Of Secrets only metadata is
+// read: what they hold is known from the history, or, to those who may read Tidemark's digest key, from a bounded number of
+// reads.
 func (r *reading) readObjects(ctx context.Context) error {
 	r.objectsFrom = r.Now()
 	r.objects = make(map[workload.Object]*object, len(r.used))
 	for o := range r.used {
+		r.objects[o] = &object{Object: o}
+	}
+	for o := range r.copies {
 		r.objects[o] = &object{Object: o}
 	}
 	inScope := func(o *object) bool {
@@ -90,24 +97,36 @@ func (r *reading) listObjects(ctx context.Context, kind workload.ObjectKind, obj
 	if err != nil || !ok || kind == workload.Secret {
 		return err
 	}
-	var open []*object
+	var open, copies []*object
 	for _, o := range objects {
-		if o.content == nil {
+		switch {
+		case o.content != nil:
+		case o.snapshot != nil:
+			copies = append(copies, o)
+		default:
 			open = append(open, o)
 		}
 	}
-	if len(open) > few {
-		return r.listConfigMaps(ctx, open)
+	if err := r.openConfigMaps(ctx, open); err != nil {
+		return err
 	}
-	return r.getObjects(ctx, open)
+	return r.openConfigMaps(ctx, copies, client.MatchingLabels{v1.LabelSnapshot: v1.True})
 }
 
-func (r *reading) listConfigMaps(ctx context.Context, objects []*object) error {
+// openConfigMaps reads the content of ConfigMaps of the scope, all of which the options select.
+func (r *reading) openConfigMaps(ctx context.Context, objects []*object, opts ...client.ListOption) error {
+	if len(objects) > few {
+		return r.listConfigMaps(ctx, objects, opts...)
+	}
+	return r.getObjects(ctx, objects)
+}
+
+func (r *reading) listConfigMaps(ctx context.Context, objects []*object, opts ...client.ListOption) error {
 	err := eachItem(ctx, r.Client, newConfigMaps, largePageSize, func(cm *corev1.ConfigMap) {
 		if o := r.objects[workload.Object{Kind: workload.ConfigMap, Namespace: cm.Namespace, Name: cm.Name}]; o != nil {
 			r.tookConfigMap(o, cm)
 		}
-	}, client.InNamespace(r.Namespace))
+	}, append(opts, client.InNamespace(r.Namespace))...)
 	_, err = r.settle(objects, right{"list", "configmaps", r.Namespace, unknownContent}, err)
 	return err
 }
@@ -185,17 +204,38 @@ func (r *reading) tookMetadata(o *object, m metav1.Object) {
 	o.known, o.present = true, true
 	o.uid, o.resourceVersion = string(m.GetUID()), m.GetResourceVersion()
 	o.writes = WritesOf(m)
-	o.ignored, o.live, o.setting = ObjectSettings(m.GetAnnotations())
+	s := SettingOf(o.Kind, m)
+	o.ignored, o.live, o.setting = s.Ignore, s.Live(), s.Problem
+	if s, is := snapshot.Read(o.Kind, m); is {
+		o.snapshot, o.content = &s, r.copiedFrom(s)
+	}
 	if log := r.memory.logs[o.Object]; o.atEndOf(log) {
 		content := log.Newest().Content
 		o.content = &content
 	}
 }
 
+// copiedFrom is what a snapshot holds, where the history of its source has the content after which it is named; nil where it
+// has not.
+func (r *reading) copiedFrom(s snapshot.Snapshot) *digest.Content {
+	for _, v := range slices.Backward(r.memory.logs[s.Source].Versions) {
+		if !v.Content.Present {
+			continue
+		}
+		whole := v.Content.Whole(s.Source)
+		for attempt := range attempts {
+			if snapshot.Name(s.Source, whole, attempt) == s.Object.Name {
+				return &v.Content
+			}
+		}
+	}
+	return nil
+}
+
 func (r *reading) tookConfigMap(o *object, cm *corev1.ConfigMap) {
 	r.tookMetadata(o, cm)
 	content := ContentOfConfigMap(cm)
-	o.content = &content
+	o.content, o.snapshot = &content, SnapshotOf(o.Kind, cm, cm.Immutable)
 	if r.Values {
 		o.values = maps.Clone(cm.Data)
 	}
@@ -206,7 +246,7 @@ func (r *reading) tookConfigMap(o *object, cm *corev1.ConfigMap) {
 func (r *reading) compareSecrets(ctx context.Context) error {
 	var open []*object
 	for _, o := range r.sorted(workload.Secret) {
-		if o.present && o.content == nil && hasLog(r.memory.logs[o.Object]) {
+		if o.present && o.content == nil && hasLog(r.memory.logs[o.source()]) {
 			open = append(open, o)
 		}
 	}
@@ -233,8 +273,17 @@ func (r *reading) compareSecrets(ctx context.Context) error {
 		r.tookMetadata(o, secret)
 		content := ContentOfSecret(key, secret)
 		o.content, o.problem = &content, ""
+		o.snapshot = SnapshotOf(o.Kind, secret, secret.Immutable)
 	}
 	return nil
+}
+
+// source is the object whose content a snapshot holds, and any other object itself.
+func (o *object) source() workload.Object {
+	if o.snapshot != nil {
+		return o.snapshot.Source
+	}
+	return o.Object
 }
 
 func hasLog(log history.Log) bool { return len(log.Versions) > 0 }

@@ -81,6 +81,9 @@ func shareUses(pod, with *fleet.Pod) {
 		if reflect.DeepEqual(pod.Containers[i].Uses, with.Containers[i].Uses) {
 			pod.Containers[i].Uses = with.Containers[i].Uses
 		}
+		if reflect.DeepEqual(pod.Containers[i].Pinned, with.Containers[i].Pinned) {
+			pod.Containers[i].Pinned = with.Containers[i].Pinned
+		}
 	}
 }
 
@@ -123,7 +126,7 @@ func (r *reading) toWalk(o owned, walked map[schema.GroupVersionKind]bool) []sch
 // mayOwn reports whether a workload may control objects of the kind that in turn control its pods.
 func (s *seen) mayOwn(gvk schema.GroupVersionKind) bool {
 	switch s.Kind.GroupVersionKind {
-	case deployment:
+	case deployment, argoRollout:
 		return gvk == replicaSet
 	case cronJob:
 		return gvk == job

@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/fleet"
@@ -27,9 +26,10 @@ func PodOf(pod *corev1.Pod) fleet.Pod {
 	for _, c := range pod.Status.Conditions {
 		out.Ready = out.Ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	}
-	uses := usesByContainer(pod)
+	uses := usesOf(pod)
+	out.Unmatched = uses.unmatched
 	add := func(name string, role workload.Role, statuses []corev1.ContainerStatus) {
-		c := fleet.Container{Name: name, Role: role, Uses: uses[name]}
+		c := fleet.Container{Name: name, Role: role, Uses: uses.plain[name], Pinned: uses.pinned[name]}
 		for i := range statuses {
 			if statuses[i].Name == name {
 				observeRun(&c, &statuses[i])
@@ -123,22 +123,6 @@ func waitingReason(first string, s *corev1.ContainerStatus) string {
 		return first
 	}
 	return s.State.Waiting.Reason
-}
-
-// usesByContainer is what each container of a pod consumes.
-func usesByContainer(pod *corev1.Pod) map[string][]workload.Consumption {
-	refs := workload.References(pod.Namespace, &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{}, Spec: pod.Spec})
-	byContainer := map[string][]workload.Reference{}
-	for _, r := range refs {
-		if r.Container != "" {
-			byContainer[r.Container] = append(byContainer[r.Container], r)
-		}
-	}
-	out := make(map[string][]workload.Consumption, len(byContainer))
-	for name, refs := range byContainer {
-		out[name] = workload.Consumed(refs)
-	}
-	return out
 }
 
 func latest(a, b time.Time) time.Time {

@@ -21,8 +21,8 @@ const (
 	revisionHistoryAnnotation = "deployment.kubernetes.io/revision-history"
 )
 
-// Retained lists the retained revisions of a workload from the API: the ReplicaSets of a Deployment, the
-// ControllerRevisions of a StatefulSet or DaemonSet. Other kinds have none that are known.
+// Retained lists the retained revisions of a workload from the API: the ReplicaSets of a Deployment or of one of Argo's Rollouts,
+// the ControllerRevisions of a StatefulSet or DaemonSet. Other kinds have none that are known.
 func Retained(ctx context.Context, reader client.Reader, obj client.Object) ([]stamp.Revision, error) {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
@@ -31,6 +31,9 @@ func Retained(ctx context.Context, reader client.Reader, obj client.Object) ([]s
 		return controllerRevisions(ctx, reader, o, o.Spec.Selector, &o.Spec.Template)
 	case *appsv1.DaemonSet:
 		return controllerRevisions(ctx, reader, o, o.Spec.Selector, &o.Spec.Template)
+	}
+	if u, is := isArgo(obj); is {
+		return replicaSetsOfARollout(ctx, reader, u)
 	}
 	return nil, nil
 }

@@ -32,6 +32,9 @@ func RolloutOf(obj client.Object) Rollout {
 		// A CronJob rolls nothing: the template counts from the next Job on.
 		return Rollout{Done: true}
 	case *unstructured.Unstructured:
+		if _, is := isArgo(o); is {
+			return readArgo(o).rollout()
+		}
 		return otherRollout(o)
 	}
 	return Rollout{}
@@ -102,7 +105,7 @@ func otherRollout(u *unstructured.Unstructured) Rollout {
 	return r
 }
 
-// observed reports whether the status tells of the present spec; Argo's Rollouts note the generation as text.
+// observed reports whether the status tells of the present spec, of which some kinds note the generation as text.
 func observed(u *unstructured.Unstructured) bool {
 	seen, found, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "observedGeneration")
 	return found && fmt.Sprint(seen) == fmt.Sprint(u.GetGeneration())

@@ -40,7 +40,7 @@ func TestRolloutOf(t *testing.T) {
 		deployment  = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {generation: 3}\n"
 		statefulSet = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {generation: 3}\n"
 		daemonSet   = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {generation: 3}\n"
-		argoRollout = "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {generation: 3}\n"
+		machines    = "apiVersion: example.org/v1\nkind: Machines\nmetadata: {generation: 3}\n"
 	)
 	for name, tc := range map[string]struct {
 		manifest string
@@ -79,10 +79,10 @@ func TestRolloutOf(t *testing.T) {
 				"status: {observedGeneration: 3, desiredNumberScheduled: 4, updatedNumberScheduled: 1}", false, "OnDelete"},
 		"a CronJob rolls nothing": {"apiVersion: batch/v1\nkind: CronJob", true, ""},
 		"another kind that is done": {
-			argoRollout + "spec: {replicas: 2}\nstatus: {observedGeneration: '3', replicas: 2, updatedReplicas: 2}", true, ""},
+			machines + "spec: {replicas: 2}\nstatus: {observedGeneration: 3, replicas: 2, updatedReplicas: 2}", true, ""},
 		"another kind that is paused": {
-			argoRollout + "spec: {replicas: 2, paused: true}\nstatus: {observedGeneration: '3', replicas: 2}", false, "the Rollout does not roll"},
-		"another kind without a status": {argoRollout + "spec: {}", false, ""},
+			machines + "spec: {replicas: 2, paused: true}\nstatus: {observedGeneration: 3, replicas: 2}", false, "the Machines does not roll"},
+		"another kind without a status": {machines + "spec: {}", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := RolloutOf(workloadFrom(t, tc.manifest))

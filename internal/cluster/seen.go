@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
@@ -31,11 +33,22 @@ type seen struct {
 	selector                      labels.Selector
 	references                    []workload.Reference
 	uses                          []workload.Consumption
+	pins                          snapshot.Pins
 	rollout                       Rollout
 	pace                          fleet.Rollout
 	problems                      []string
 	blind                         string
 	pods                          []fleet.Pod
+	// elsewhere is what has the pod template; nil where the workload itself has.
+	elsewhere *ElsewhereError
+	// referred says that a Rollout takes its template from the workload. generation is that of the workload, and observes
+	// the one of the workload elsewhere which a Rollout's controller has seen.
+	referred   bool
+	generation int64
+	observes   string
+	// suspect is the workload whole, where more than one of its revisions may run for long.
+	suspect client.Object
+	partial *fleet.Partial
 }
 
 func (r *reading) readWorkloads(ctx context.Context) error {
@@ -43,6 +56,7 @@ func (r *reading) readWorkloads(ctx context.Context) error {
 		return r.getTargets(ctx)
 	}
 	var forbidden []string
+	answered := false
 	for _, k := range r.Kinds {
 		allowed, err := r.listKind(ctx, k)
 		if err != nil {
@@ -51,8 +65,9 @@ func (r *reading) readWorkloads(ctx context.Context) error {
 		if !allowed {
 			forbidden = append(forbidden, plural(k.GroupVersionKind))
 		}
+		answered = answered || allowed && !k.Optional()
 	}
-	if len(forbidden) == len(r.Kinds) {
+	if len(forbidden) > 0 && !answered && len(r.seen) == 0 {
 		needs := right{verb: "list", resource: strings.Join(forbidden, ", "), namespace: r.Namespace}
 		return errors.New(needs.missing() + ": look at a namespace that you may read, or ask for the ClusterRole view")
 	}
@@ -66,6 +81,9 @@ func (r *reading) listKind(ctx context.Context, k Kind) (allowed bool, err error
 	}
 	err = eachItem(ctx, r.Client, k.newList, pageSize, func(obj client.Object) { r.see(k, obj) }, opts...)
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		if k.Optional() {
+			return true, nil
+		}
 		r.sight.Remarks = append(r.sight.Remarks, (&NotServedError{GVK: k.GroupVersionKind}).Error())
 		return true, nil
 	}
@@ -102,19 +120,39 @@ func (r *reading) see(k Kind, obj client.Object) {
 		labels:      kept(obj.GetLabels()),
 		rollout:     RolloutOf(obj),
 		pace:        PaceOf(obj),
+		generation:  obj.GetGeneration(),
+	}
+	s.problems = RolloutProblems(obj)
+	if u, is := isArgo(obj); is {
+		s.observes = readArgo(u).Status.WorkloadObservedGeneration
 	}
 	r.seen = append(r.seen, s)
+	if MayStayUnfinished(obj) {
+		s.suspect = obj
+	}
+	s.selector = selectorOf(obj)
 	template, err := k.Template(obj)
+	if errors.As(err, &s.elsewhere) && s.elsewhere.Known() {
+		return // followed when everything else is seen
+	}
 	if err != nil {
 		s.blind = err.Error()
 		return
 	}
+	s.consumes(template)
+}
+
+// consumes reads what the pod template of a workload says.
+func (s *seen) consumes(template *corev1.PodTemplateSpec) {
 	s.template = kept(template.Annotations)
-	s.selector = selectorOf(obj)
 	var errs []error
 	s.references, s.uses, errs = ConsumptionOf(s.Namespace, s.annotations, template)
 	for _, err := range errs {
 		s.problems = append(s.problems, err.Error())
+	}
+	var err error
+	if s.pins, err = snapshot.ParsePins(s.Namespace, s.template[v1.AnnotationPins]); err != nil {
+		s.problems = append(s.problems, "pod template: "+err.Error())
 	}
 }
 
@@ -138,7 +176,10 @@ func selectorOf(obj client.Object) labels.Selector {
 	case *appsv1.DaemonSet:
 		selector = o.Spec.Selector
 	case *unstructured.Unstructured:
-		return nil // a field of that name may mean anything
+		if _, is := isArgo(o); !is {
+			return nil // a field of that name may mean anything
+		}
+		selector = readArgo(o).Spec.Selector
 	}
 	if s, err := metav1.LabelSelectorAsSelector(selector); err == nil && selector != nil && !s.Empty() {
 		return s

@@ -58,7 +58,8 @@ type Sight struct {
 	Workloads []Workload
 	// NotFound are the targets that do not exist.
 	NotFound []Target
-	// Remarks say what could not be read, each with what is unknown because of it.
+	// Remarks say what could not be read, each with what is unknown because of it, and what is not installed that mode pin
+	// needs, when a workload is in it.
 	Remarks []string
 	// Installed says that a controller keeps, or kept, history in the cluster.
 	Installed bool
@@ -102,8 +103,11 @@ func (s Survey) Read(ctx context.Context) (*Sight, error) {
 		// First, for its answer tells the server's time even where the right is missing.
 		{"leader", r.readLease},
 		{"workloads", r.readWorkloads},
+		{"templates", r.followElsewhere},
+		{"revisions", r.readUnfinished},
 		{"namespaces", r.readNamespaces},
 		{"pods", r.readPods},
+		{"pods of Rollouts", r.hideHolders},
 		{"history", r.readMemory},
 		{"nodes", r.readNodes},
 		// Last, so that whatever a pod of the list has read is in the history or a change seen here.
@@ -115,6 +119,9 @@ func (s Survey) Read(ctx context.Context) (*Sight, error) {
 		}
 	}
 	r.assemble()
+	if err := r.readPinning(ctx); err != nil {
+		return nil, fmt.Errorf("read what puts pins into force: %w", err)
+	}
 	slices.SortFunc(r.sight.Workloads, func(a, b Workload) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind.Lower(), b.Kind.Lower()), cmp.Compare(a.Name, b.Name))
 	})
@@ -129,8 +136,10 @@ type reading struct {
 	namespaces map[string]namespace
 	memory     memory
 	used       map[workload.Object]bool
-	nodes      map[string]time.Time
-	objects    map[workload.Object]*object
+	// copies are the snapshots that pins of templates and of pods name, each with the object that it stands for.
+	copies  map[workload.Object]workload.Object
+	nodes   map[string]time.Time
+	objects map[workload.Object]*object
 	// objectsFrom is the moment before the first config object was read.
 	objectsFrom time.Time
 }

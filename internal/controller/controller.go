@@ -49,6 +49,10 @@ type Options struct {
 	WatchLag time.Duration
 	// Key keys the digests of Secrets.
 	Key *digest.Key
+	// Direct reads and writes the API without a cache.
+	Direct client.Client
+	// Pods caches pods as [cluster.PinnedPod]; nil when they are not watched.
+	Pods cache.Cache
 	// Recorder sends Events, under the name [Reporter].
 	Recorder events.EventRecorder
 	// HelmRecords caches the metadata of pending Helm releases; nil when releases are not waited for.
@@ -61,6 +65,8 @@ type Options struct {
 	Lease *coordinationv1.Lease
 	// Watches is told by the cache how its watches fare.
 	Watches *Watches
+	// RolloutInterval is how often rollouts are looked at that may be left unfinished.
+	RolloutInterval time.Duration
 	// Clock is the real one where nil.
 	Clock clock.Clock
 }
@@ -70,6 +76,8 @@ type Controller struct {
 	options   Options
 	client    client.Client
 	reader    client.Reader // uncached
+	copier    *cluster.Copier
+	pinning   *pinning
 	clock     clock.Clock
 	log       logr.Logger
 	index     *index
@@ -91,7 +99,8 @@ func Register(ctx context.Context, mgr manager.Manager, o Options, metrics *Metr
 	}
 	c := &Controller{
 		options: o, client: mgr.GetClient(), reader: mgr.GetAPIReader(), clock: o.Clock,
-		log: mgr.GetLogger().WithName("controller"), index: newIndex(), releases: newReleases(), metrics: metrics,
+		copier: &cluster.Copier{Client: o.Direct, Key: o.Key},
+		log:    mgr.GetLogger().WithName("controller"), index: newIndex(), releases: newReleases(), metrics: metrics,
 		announcer: announcer{o.Recorder}, memory: newMemory(),
 	}
 	c.slots = newSlots(o.MaxRolling, o.RollTimeout)
@@ -110,6 +119,9 @@ func Register(ctx context.Context, mgr manager.Manager, o Options, metrics *Metr
 			return nil
 		}
 	}
+	if err := c.addPinning(mgr); err != nil {
+		return err
+	}
 	if err := mgr.AddReadyzCheck("watches", c.watcher.ready); err != nil {
 		return fmt.Errorf("add readiness check: %w", err)
 	}
@@ -118,6 +130,9 @@ func Register(ctx context.Context, mgr manager.Manager, o Options, metrics *Metr
 	}
 	if err := mgr.Add(c.watcher); err != nil {
 		return fmt.Errorf("add watcher: %w", err)
+	}
+	if err := mgr.Add(&rollouts{Controller: c, interval: o.RolloutInterval}); err != nil {
+		return fmt.Errorf("add rollouts: %w", err)
 	}
 	if !o.History {
 		return nil

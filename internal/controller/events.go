@@ -3,11 +3,13 @@ package controller
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 
+	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -25,17 +27,32 @@ const maxNamed = 5
 const maxNote = 1024
 
 func (a announcer) event(obj runtime.Object, kind, reason, action, note string) {
+	a.recorder.Eventf(obj, nil, kind, reason, action, "%s", bounded(note))
+}
+
+// bounded cuts a note to what the API takes.
+func bounded(note string) string {
 	const ellipsis = "…"
 	if len(note) > maxNote {
 		note = strings.ToValidUTF8(note[:maxNote-len(ellipsis)], "") + ellipsis
 	}
-	a.recorder.Eventf(obj, nil, kind, reason, action, "%s", note)
+	return note
 }
 
 // rolled is sent after the stamp was written.
 func (a announcer) rolled(s *subject, d stamp.Decision) {
-	a.event(s.object, corev1.EventTypeNormal, "ConfigurationRolled", "Stamp",
-		"configuration changed: "+names(d.Changed, s.id.Namespace)+"; the workload rolls by its own strategy")
+	why := "configuration changed: " + names(d.Changed, s.id.Namespace)
+	switch d.Reason { //nolint:exhaustive // the others are no reasons to write a stamp
+	case stamp.FirstPin:
+		why = "mode pin is new to the workload: each revision reads its own copies from now on"
+	case stamp.NewRelease:
+		why = "a new release: what was held back is as applied again"
+	case stamp.NewTemplate:
+		why = "the template was replaced: it is pinned to what is applied"
+	case stamp.TemplateEdited:
+		why = "the template reads more than before: that is pinned to what is applied"
+	}
+	a.event(s.object, corev1.EventTypeNormal, "ConfigurationRolled", "Stamp", why+"; the workload rolls by its own strategy")
 }
 
 // rolledBack is sent after a rollback was taken note of.
@@ -92,6 +109,12 @@ func (a announcer) unread(s *subject, err error) {
 		fmt.Sprintf("its template is not the one that was left, and whether somebody went back cannot be told, so nothing is written; trying again: %v", err))
 }
 
+// healed is sent after a pod was deleted that kept its StatefulSet from rolling.
+func (a announcer) healed(s *subject, pod string) {
+	a.event(s.object, corev1.EventTypeNormal, "PodDeleted", "Heal", "pod "+pod+" is of an older revision and fails, and its StatefulSet would wait for it for "+
+		"ever before it rolls (pod management policy OrderedReady); it is made again by the newest revision")
+}
+
 // enabled is sent after the scheduler that Wave took away was put back.
 func (a announcer) enabled(s *subject, scheduler string) {
 	if scheduler == "" {
@@ -99,6 +122,23 @@ func (a announcer) enabled(s *subject, scheduler string) {
 	}
 	a.event(s.object, corev1.EventTypeNormal, "SchedulingEnabled", "Restore",
 		"what the pods require is there: the scheduler that Wave took away is back, "+scheduler)
+}
+
+// promoted is sent after the pause of a canary was ended.
+func (a announcer) promoted(s *subject, after time.Duration) {
+	a.event(s.object, corev1.EventTypeNormal, "CanaryPromoted", "Promote", fmt.Sprintf(
+		"its canary was healthy, and paused for more than %s (%s): it goes on", after, v1.AnnotationPromoteAfter))
+}
+
+// notPromoted is sent when it is time to promote a canary and something stands in the way.
+func (a announcer) notPromoted(s *subject, why string) {
+	a.event(s.object, corev1.EventTypeWarning, "CanaryNotPromoted", "Promote", "its canary is not promoted: "+why)
+}
+
+// rolloutRefused is sent when a right is missing that is needed to see to a rollout.
+func (a announcer) rolloutRefused(s *subject, err error) {
+	a.event(s.object, corev1.EventTypeWarning, "WriteRefused", "Promote", fmt.Sprintf(
+		"its rollout cannot be seen to (the rights are those of deploy/pin), trying again: %v", err))
 }
 
 func names(objects []workload.Object, namespace string) string {

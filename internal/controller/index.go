@@ -64,16 +64,22 @@ type index struct {
 	readers  map[workload.Object]map[ID]struct{}
 	items    map[workload.Object]item
 	places   map[string]place
+	// referrers are the workloads that take their pod template from another one, by that.
+	referrers map[ID]map[ID]struct{}
+	// copies are the snapshots of each config object.
+	copies map[workload.Object]map[workload.Object]struct{}
 	// departed are the objects that were deleted of late while nobody consumed them, in the order of their deletion.
 	departed []departure
 }
 
 func newIndex() *index {
 	return &index{
-		subjects: map[ID]*subject{},
-		readers:  map[workload.Object]map[ID]struct{}{},
-		items:    map[workload.Object]item{},
-		places:   map[string]place{},
+		subjects:  map[ID]*subject{},
+		readers:   map[workload.Object]map[ID]struct{}{},
+		items:     map[workload.Object]item{},
+		places:    map[string]place{},
+		referrers: map[ID]map[ID]struct{}{},
+		copies:    map[workload.Object]map[workload.Object]struct{}{},
 	}
 }
 
@@ -97,6 +103,7 @@ func (x *index) putWorkload(kind cluster.Kind, obj client.Object) (ID, []workloa
 		_, s.uses, s.problems = cluster.ConsumptionOf(obj.GetNamespace(), obj.GetAnnotations(), template)
 	}
 	x.subjects[id] = s
+	x.refer(old, s)
 	fresh := x.link(s)
 	x.unlink(old, s.uses)
 	return id, fresh
@@ -147,6 +154,7 @@ func (x *index) dropWorkload(id ID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.unlink(x.subjects[id], nil)
+	x.refer(x.subjects[id], nil)
 	delete(x.subjects, id)
 }
 
@@ -165,7 +173,8 @@ func (x *index) putObject(d *cluster.Digested, now time.Time) []ID {
 		next.since, next.born = now, old.digested == nil && !d.Listed
 	}
 	x.items[d.Object] = next
-	if same && maps.Equal(old.digested.Annotations, d.Annotations) {
+	x.tally(old.digested, d)
+	if same && old.digested.Setting == d.Setting {
 		return nil
 	}
 	return x.readersOf(d.Object)
@@ -175,6 +184,7 @@ func (x *index) putObject(d *cluster.Digested, now time.Time) []ID {
 func (x *index) dropObject(o workload.Object, now time.Time) []ID {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.tally(x.items[o].digested, nil)
 	x.items[o] = item{changed: now, since: now}
 	if x.readers[o] == nil {
 		delete(x.items, o)
@@ -249,15 +259,56 @@ func (x *index) workload(id ID) *subject {
 	return x.subjects[id]
 }
 
-// content returns a config object's present content, its annotations and when its content was seen to change.
-func (x *index) content(o workload.Object, key *digest.Key) (digest.Content, map[string]string, time.Time) {
+// content returns a config object's present content, what its metadata asks for and when its content was seen to change. An
+// absent object asks for what its kind does.
+func (x *index) content(o workload.Object, key *digest.Key) (digest.Content, cluster.Setting, time.Time) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	s := x.items[o]
 	if s.digested == nil {
-		return digest.AbsentIn(o.Kind, key), nil, s.changed
+		return digest.AbsentIn(o.Kind, key), cluster.SettingOf(o.Kind, &metav1.ObjectMeta{Name: o.Name}), s.changed
 	}
-	return s.digested.Content, s.digested.Annotations, s.changed
+	return s.digested.Content, s.digested.Setting, s.changed
+}
+
+// pinned returns what the snapshot of that name holds of a config object, in the terms of the object itself; nil when there is
+// none of it that is known.
+func (x *index) pinned(o workload.Object, name string) *digest.Content {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	o.Name, name = name, o.Name
+	d := x.items[o].digested
+	if d == nil || d.Snapshot == nil || d.Snapshot.Source.Name != name {
+		return nil
+	}
+	return &d.Content
+}
+
+// nextRevision is the number for the next snapshot of a config object.
+func (x *index) nextRevision(o workload.Object) int64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var highest int64
+	for s := range x.copies[o] {
+		highest = max(highest, x.items[s].digested.Snapshot.Revision)
+	}
+	return highest + 1
+}
+
+// tally keeps the lists of each object's snapshots right when the state of one changes.
+func (x *index) tally(before, after *cluster.Digested) {
+	if before != nil && before.Snapshot != nil {
+		delete(x.copies[before.Snapshot.Source], before.Object)
+		if len(x.copies[before.Snapshot.Source]) == 0 {
+			delete(x.copies, before.Snapshot.Source)
+		}
+	}
+	if after != nil && after.Snapshot != nil {
+		if x.copies[after.Snapshot.Source] == nil {
+			x.copies[after.Snapshot.Source] = map[workload.Object]struct{}{}
+		}
+		x.copies[after.Snapshot.Source][after.Object] = struct{}{}
+	}
 }
 
 // namespace returns what is known of a namespace.

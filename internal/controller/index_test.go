@@ -36,9 +36,11 @@ func reads(name string, generation int64, configMaps ...string) *appsv1.Deployme
 
 func configMap(name, value string, annotations map[string]string) *cluster.Digested {
 	o := workload.Object{Kind: workload.ConfigMap, Namespace: "shop", Name: name}
+	meta := metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: annotations}
 	return &cluster.Digested{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: annotations},
+		ObjectMeta: meta,
 		Object:     o,
+		Setting:    cluster.SettingOf(o.Kind, &meta),
 		Content:    digest.OfConfigMap("shop", name, map[string]string{"KEY": value}, nil),
 	}
 }
@@ -166,8 +168,8 @@ func TestIndexRemembersWhenContentChanged(t *testing.T) {
 	x.putWorkload(deployment, reads("pricing", 1, "prices"))
 	x.putObject(d, noon)
 	x.putObject(configMap("prices", "1", map[string]string{v1.AnnotationTreatAs: "live"}), noon.Add(time.Hour))
-	if _, annotations, changed := x.content(d.Object, nil); !changed.Equal(noon) || annotations[v1.AnnotationTreatAs] != "live" {
-		t.Errorf("an edit of metadata is no change of content: changed %s, annotations %v", changed, annotations)
+	if _, setting, changed := x.content(d.Object, nil); !changed.Equal(noon) || !setting.Live() {
+		t.Errorf("an edit of metadata is no change of content: changed %s, setting %v", changed, setting)
 	}
 	x.dropObject(d.Object, noon.Add(2*time.Hour))
 	content, _, changed := x.content(d.Object, nil)

@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,8 +22,10 @@ type Metrics struct {
 	missingRights *prometheus.GaugeVec
 	historyWrites prometheus.Counter
 	historyErrors prometheus.Counter
+	unfinished    *prometheus.GaugeVec
 	paused        prometheus.Gauge
 	rolling       prometheus.Gauge
+	pins          pinMetrics
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -37,12 +41,14 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		missingRights: gauges("missing_right", "1 while a right on a kind (as kind.group) is missing that is needed beside those to watch: to patch workloads, to list their revisions. Asked for at the start, and again while it is missing.", "kind", "verb"),
 		historyWrites: prometheus.NewCounter(prometheus.CounterOpts{Name: "tidemark_history_writes_total", Help: "Writes of the history."}),
 		historyErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "tidemark_history_write_errors_total", Help: "Writes of the history that failed; each is tried again."}),
+		unfinished:    gauges("unfinished_rollout_seconds", "Age of the newer revision where a rollout leaves more than one running for longer than it may.", "kind", "namespace", "name"),
 		paused:        prometheus.NewGauge(prometheus.GaugeOpts{Name: "tidemark_paused", Help: "1 while everything is paused."}),
 		rolling:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "tidemark_rolling", Help: "Workloads that Tidemark has stamped and that have not finished rolling."}),
+		pins:          newPinMetrics(),
 	}
-	for _, c := range []prometheus.Collector{
-		m.rolls, m.records, m.holds, m.held, m.problems, m.writeErrors, m.watchProblems, m.missingRights, m.historyWrites, m.historyErrors, m.paused, m.rolling,
-	} {
+	for _, c := range append(m.pins.collectors(),
+		m.rolls, m.records, m.holds, m.held, m.problems, m.writeErrors, m.watchProblems, m.missingRights, m.historyWrites, m.historyErrors, m.paused, m.rolling, m.unfinished,
+	) {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -90,6 +96,14 @@ func (m *Metrics) workloadProblems(id ID, n int) {
 		return
 	}
 	m.problems.WithLabelValues(id.GVK.Kind, id.Namespace, id.Name).Set(float64(n))
+}
+
+// unfinishedRollouts says which rollouts are left unfinished, and how old they are; of all others nothing.
+func (m *Metrics) unfinishedRollouts(ages map[ID]time.Duration) {
+	m.unfinished.Reset()
+	for id, age := range ages {
+		m.unfinished.WithLabelValues(id.GVK.Kind, id.Namespace, id.Name).Set(age.Seconds())
+	}
 }
 
 func boolean(b bool) float64 {

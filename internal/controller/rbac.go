@@ -6,6 +6,7 @@ package controller
 // Workloads: watched for their templates, patched to write the stamp with its record. There is no create, update or delete.
 //+kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=list;watch;patch
 //+kubebuilder:rbac:groups=batch,resources=cronjobs,verbs=list;watch;patch
+//+kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=list;watch;patch
 
 // Configuration, with the namespaces that carry a mode or a pause.
 //+kubebuilder:rbac:groups="",resources=configmaps;secrets;namespaces,verbs=list;watch
@@ -19,6 +20,10 @@ package controller
 
 // Asked at start, so that a missing right is one clear message and not an endless retry.
 //+kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews,verbs=create
+
+// Whether pins are in force, which is said at start.
+//+kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingadmissionpolicies;mutatingadmissionpolicybindings,resourceNames=tidemark-pin,verbs=get
+//+kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=tidemark-pods;tidemark-workloads,verbs=get
 
 // In Tidemark's own namespace only: leader election, the history of config objects, the key for digests of Secrets.
 //+kubebuilder:rbac:namespace=tidemark-system,groups=coordination.k8s.io,resources=leases,verbs=get;list;watch;create;update;patch

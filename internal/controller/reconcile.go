@@ -51,7 +51,24 @@ func (c *Controller) Reconcile(ctx context.Context, id ID) (reconcile.Result, er
 		c.sayUnread(s, err)
 		return reconcile.Result{}, err
 	}
-	d := stamp.Decide(v.state)
+	result, err := c.act(ctx, s, v, stamp.Decide(v.state))
+	if err != nil {
+		return result, err
+	}
+	again, err := c.heal(ctx, s, v)
+	return sooner(result, again), err
+}
+
+// sooner looks again at the earlier of two times, of which each may be none.
+func sooner(r reconcile.Result, again time.Duration) reconcile.Result {
+	if again > 0 && (r.RequeueAfter == 0 || again < r.RequeueAfter) {
+		r.RequeueAfter = again
+	}
+	return r
+}
+
+// act does what was decided.
+func (c *Controller) act(ctx context.Context, s *subject, v view, d stamp.Decision) (reconcile.Result, error) {
 	if v.enables(d) {
 		return c.enable(ctx, s, v, d)
 	}
@@ -63,12 +80,17 @@ func (c *Controller) Reconcile(ctx context.Context, id ID) (reconcile.Result, er
 	case stamp.Nothing:
 		return c.rest(ctx, s, v, d)
 	default:
-		return reconcile.Result{}, fmt.Errorf("reconcile %s: unknown action %q", id, d.Action)
+		return reconcile.Result{}, fmt.Errorf("reconcile %s: unknown action %q", s.id, d.Action)
 	}
 }
 
 // roll writes the stamp as soon as it may be written.
 func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decision) (reconcile.Result, error) {
+	if c.outOfForce(d) {
+		c.yield(s.id)
+		c.sayHeld(s, "pins", noPins)
+		return reconcile.Result{}, nil
+	}
 	now := c.clock.Now()
 	first := c.memory.change(s.id, func(r *recollection) {
 		if r.wanted.IsZero() {
@@ -79,7 +101,7 @@ func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decis
 		first = now
 	}
 	verdict := c.options.Pace.Decide(pace.Input{
-		Now: now, FirstChange: first, LastChange: v.changed, Rolls: d.Record.Rolls, Paused: v.paused != "",
+		Now: now, FirstChange: first, LastChange: v.lastChange(), Rolls: d.Record.Rolls, Paused: v.paused != "",
 		ReleasePendingSince: c.releases.pendingSince(s.object),
 	})
 	if verdict.Answer == pace.Wait {
@@ -90,7 +112,11 @@ func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decis
 		c.sayQueued(s, turn.Ahead)
 		return reconcile.Result{RequeueAfter: turn.Until.Sub(now)}, nil
 	}
-	written, err := c.write(ctx, s, v, d, d.Record.Noted(now, s.id.Namespace, d))
+	written := false
+	d, err := c.pin(ctx, v, d)
+	if err == nil && d.Action == stamp.WriteStamp {
+		written, err = c.write(ctx, s, v, d, d.Record.Noted(now, s.id.Namespace, d))
+	}
 	if err != nil || !written {
 		c.leave(s.id)
 		return c.afterWrite(s, written, err)
@@ -101,6 +127,15 @@ func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decis
 	c.announcer.rolled(s, d)
 	c.clearWish(s.id)
 	return reconcile.Result{}, nil
+}
+
+// lastChange is when the content was last seen to change, or when the record was left, if that is later: the webhook decides on
+// what the API has, which the watch of the objects may not have shown yet when the workload's shows the record.
+func (v view) lastChange() time.Time {
+	if r := v.state.Record; r != nil && r.Last != nil && r.Last.Time.After(v.changed) {
+		return r.Last.Time
+	}
+	return v.changed
 }
 
 // hold keeps a wanted rollout back. A storm is noted on the workload, so that it is seen and outlives the controller.
@@ -200,6 +235,10 @@ func (c *Controller) rest(ctx context.Context, s *subject, v view, d stamp.Decis
 // template, so whatever else is decided goes with it: one rollout, of pods that could not start before. No pace applies, and no
 // bound: nothing runs that it could disturb, and a pending Helm release may be waiting for these very pods.
 func (c *Controller) enable(ctx context.Context, s *subject, v view, d stamp.Decision) (reconcile.Result, error) {
+	d, err := c.pin(ctx, v, d)
+	if err != nil {
+		return c.afterWrite(s, false, err)
+	}
 	p := cluster.Patch{ResourceVersion: s.object.GetResourceVersion()}
 	if d.Action != stamp.Nothing {
 		p = v.patch(s, d, d.Record.Noted(c.clock.Now(), s.id.Namespace, d))
@@ -239,6 +278,11 @@ func (v view) patch(s *subject, d stamp.Decision, record stamp.Record) cluster.P
 	}
 	if d.Action == stamp.WriteStamp {
 		p.TemplateAnnotations = map[string]*string{v1.AnnotationConfigHash: &d.Stamp}
+		if pins := d.Pins.String(); pins != "" {
+			p.TemplateAnnotations[v1.AnnotationPins] = &pins
+		} else if v.pinned {
+			p.TemplateAnnotations[v1.AnnotationPins] = nil
+		}
 	}
 	return p
 }

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/pace"
 )
 
@@ -63,7 +62,7 @@ func (c *Controller) finishRolling(s *subject) {
 	if !c.memory.recall(s.id).rolling {
 		return
 	}
-	if r := cluster.RolloutOf(s.object); !r.Done && r.Stuck == "" {
+	if r := c.rollout(s); !r.Done && r.Stuck == "" {
 		return
 	}
 	c.memory.change(s.id, func(r *recollection) { r.rolling = false })

@@ -9,6 +9,7 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -16,6 +17,8 @@ import (
 // view is all that a decision about a workload stands on, as the index has it at one moment.
 type view struct {
 	state stamp.State
+	// pinned says that the pod template carries pins, be they readable or not.
+	pinned bool
 	// problems are what cannot be read, for people.
 	problems []string
 	// blind says why nothing may be decided; "" when something may.
@@ -37,7 +40,10 @@ func (v view) enables(d stamp.Decision) bool {
 
 // view gathers what is known of a workload.
 func (c *Controller) view(s *subject) view {
-	v := view{}
+	v := view{problems: cluster.RolloutProblems(s.object)}
+	if s.referred(&v) {
+		return v
+	}
 	if s.bad != nil {
 		v.problems = append(v.problems, s.bad.Error())
 		v.blind = s.bad.Error()
@@ -57,9 +63,16 @@ func (c *Controller) view(s *subject) view {
 		Images:    images(&template.Spec),
 	}
 	v.scheduler = cluster.WaveScheduler(s.object.GetAnnotations(), template)
+	_, v.pinned = template.Annotations[v1.AnnotationPins]
+	if v.state.Pins, err = snapshot.ParsePins(s.id.Namespace, template.Annotations[v1.AnnotationPins]); err != nil {
+		v.problems = append(v.problems, "pod template: "+err.Error())
+	}
 	c.readRecord(s, template.Annotations, &v)
 	v.paused = cluster.PausedBy(s.object.GetAnnotations(), s.object.GetLabels(),
 		c.index.namespace(s.id.Namespace).annotations, c.index.namespace(c.options.Namespace).annotations)
+	if v.paused == "" {
+		v.paused = c.pausedByReferrer(s.id)
+	}
 	c.readObjects(s, &v)
 	return v
 }
@@ -97,25 +110,27 @@ func (c *Controller) readObjects(s *subject, v *view) {
 				v.blind = "Secrets cannot be read (yet), and it consumes " + use.Object.Relative(s.id.Namespace)
 			}
 		}
-		content, annotations, changed := c.index.content(use.Object, c.options.Key)
-		ignore, live, problem := cluster.ObjectSettings(annotations)
-		if problem != "" {
-			v.problems = append(v.problems, use.Object.Relative(s.id.Namespace)+": "+problem)
+		content, setting, changed := c.index.content(use.Object, c.options.Key)
+		if setting.Problem != "" {
+			v.problems = append(v.problems, use.Object.Relative(s.id.Namespace)+": "+setting.Problem)
 		}
-		if ignore {
+		if setting.Ignore {
 			continue
 		}
 		if changed.After(v.changed) {
 			v.changed = changed
 		}
-		v.state.Objects = append(v.state.Objects, stamp.Object{Use: use, Applied: content, Live: live})
+		v.state.Objects = append(v.state.Objects, stamp.Object{
+			Use: use, Applied: content, Live: setting.Live(), Versioned: setting.Versioned(),
+			Pinned: c.index.pinned(use.Object, v.state.Pins[use.Object]),
+		})
 	}
 }
 
 // addRevisions reads the retained revisions from the API, when the decision depends on them.
 func (c *Controller) addRevisions(ctx context.Context, s *subject, v *view) error {
 	st := &v.state
-	if st.Mode == stamp.Observe || !st.Marked || st.Record != nil && st.Intact && st.Record.Stamp == st.Stamp {
+	if !st.NeedsRevisions() {
 		return nil
 	}
 	revisions, err := cluster.Retained(ctx, c.reader, s.object)

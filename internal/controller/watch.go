@@ -91,7 +91,7 @@ func kindOf(kind workload.ObjectKind) schema.GroupVersionKind {
 	return corev1.SchemeGroupVersion.WithKind(string(kind))
 }
 
-// begin notes the kinds that [watcher.ready] waits for. One that was added by configuration is not among them: its
+// begin notes the kinds that [watcher.ready] waits for. One that Kubernetes itself does not have is not among them: its
 // definition may be broken, and that keeps nothing else.
 func (w *watcher) begin() {
 	w.mu.Lock()
@@ -102,7 +102,7 @@ func (w *watcher) begin() {
 	}
 	builtin := cluster.BuiltinKinds()
 	for _, k := range w.kinds {
-		if slices.ContainsFunc(builtin, func(b cluster.Kind) bool { return b.GroupVersionKind == k.GroupVersionKind }) {
+		if !k.Optional() && slices.ContainsFunc(builtin, func(b cluster.Kind) bool { return b.GroupVersionKind == k.GroupVersionKind }) {
 			w.open[k.GroupVersionKind] = true
 		}
 	}
@@ -313,6 +313,9 @@ func (w *watcher) watchKind(ctx context.Context, kind cluster.Kind) error {
 		id, fresh := w.index.putWorkload(kind, obj)
 		w.historian.follow(fresh, w.clock.Now())
 		w.enqueue(id)
+		if holder, ok := w.index.holderOf(id); ok {
+			w.enqueue(holder) // which is paused with it, and rolls by it
+		}
 	}
 	return w.listen(ctx, kind.NewObject(), toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    put,

@@ -1,10 +1,13 @@
 package controller
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"tidemark.dev/tidemark/internal/cluster"
 )
 
 // Watches tells which kinds cannot be watched, or not any more: once each in the log, and in a metric for as long as it lasts.
@@ -27,8 +30,14 @@ func NewWatches(log logr.Logger, metrics *Metrics) *Watches {
 	}
 }
 
-// Fared takes note of how an attempt to watch a kind went: nil when it is watched.
+// Fared takes note of how an attempt to watch a kind went: nil when it is watched. That the cluster does not serve a kind of
+// which that is to be expected is no trouble.
 func (w *Watches) Fared(gvk schema.GroupVersionKind, err error) {
+	var notServed *cluster.NotServedError
+	if cluster.Optional(gvk) && errors.As(err, &notServed) {
+		w.absent(gvk)
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	said, kind := w.trouble[gvk], gvk.GroupKind().String()
@@ -48,4 +57,12 @@ func (w *Watches) Fared(gvk schema.GroupVersionKind, err error) {
 		w.trouble[gvk] = err.Error()
 		w.log.Error(nil, "Cannot watch a kind; everything else goes on: "+err.Error(), "kind", kind, "retryEvery", accessRetry)
 	}
+}
+
+// absent takes note of a kind that is not there, and need not be: whatever was said of it is over.
+func (w *Watches) absent(gvk schema.GroupVersionKind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.trouble, gvk)
+	w.metrics.watchProblem(gvk, false)
 }

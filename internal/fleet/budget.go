@@ -16,6 +16,8 @@ type Rollout struct {
 	// MaxSurge and MaxUnavailable are how many pods move at once. A workload that replaces all its pods at once has
 	// MaxUnavailable as large as Replicas.
 	MaxSurge, MaxUnavailable int
+	// Pauses is how long the rollout stands still on purpose, all in all.
+	Pauses time.Duration
 	// MinReady is how long a pod must be ready to count.
 	MinReady time.Duration
 	// ProgressDeadline is after how long without progress the workload's own controller gives up; zero when it never does.
@@ -26,7 +28,8 @@ type Rollout struct {
 
 // Budget is how long a rollout should take: the number of waves, each of as many pods as move at once, times how long a
 // wave may take. That is MinReady and a minute for starting, but no longer than the ProgressDeadline, after which the
-// workload's own controller calls the rollout failed. It is never less than two minutes, unless the workload says so.
+// workload's own controller calls the rollout failed. Pauses come on top. It is never less than two minutes, unless the
+// workload says so.
 func Budget(r Rollout) time.Duration {
 	if r.Override > 0 {
 		return r.Override
@@ -38,5 +41,5 @@ func Budget(r Rollout) time.Duration {
 	if r.ProgressDeadline > 0 {
 		wave = min(wave, r.ProgressDeadline)
 	}
-	return max(time.Duration(waves)*wave, minBudget)
+	return max(time.Duration(waves)*wave+r.Pauses, minBudget)
 }

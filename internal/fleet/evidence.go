@@ -31,10 +31,18 @@ func (r *reader) find() []finding {
 	for _, use := range r.uses() {
 		out = append(out, r.findOne(use))
 	}
+	pinned := r.pinnedUses()
+	if len(pinned) == 0 {
+		return out
+	}
+	for _, p := range pinned {
+		out = append(out, r.findPinned(p))
+	}
+	slices.SortStableFunc(out, func(a, b finding) int { return a.Object.Compare(b.Object) })
 	return out
 }
 
-// uses are what the container consumes. What only an annotation names belongs to every main container: the programs read it
+// uses are what the container consumes of what is applied. What only an annotation names belongs to every main container: the programs read it
 // through the API when they start.
 func (r *reader) uses() []workload.Consumption {
 	var uses []workload.Consumption
@@ -51,18 +59,37 @@ func (r *reader) uses() []workload.Consumption {
 	return uses
 }
 
-func (r *reader) findOne(use workload.Consumption) finding {
+// pinnedUses are what the container consumes through its pod's pins.
+func (r *reader) pinnedUses() []PinnedUse {
+	return slices.DeleteFunc(slices.Clone(r.container.Pinned), func(p PinnedUse) bool {
+		return slices.Contains(r.fleet.Ignored, p.Use.Object)
+	})
+}
+
+// consumes reports whether the container consumes anything.
+func (r *reader) consumes() bool { return len(r.uses()) > 0 || len(r.pinnedUses()) > 0 }
+
+// about begins a finding: what is applied of the object, and nothing of what was loaded.
+func (r *reader) about(use workload.Consumption) finding {
 	out := finding{use: use, object: r.fleet.object(use.Object), counts: true}
 	out.Object, out.Evidence = use.Object, NotKnown
 	if out.object == nil {
 		out.Why = "it is no longer used by the workload's template and was not read"
 		return out
 	}
-	o := out.object
-	out.Live, out.counts = o.Live, !o.Live
-	if o.Applied != nil {
-		out.Applied = o.Applied.Consumed(use)
+	out.Live, out.counts = out.object.Live, !out.object.Live
+	if out.object.Applied != nil {
+		out.Applied = out.object.Applied.Consumed(use)
 	}
+	return out
+}
+
+func (r *reader) findOne(use workload.Consumption) finding {
+	out := r.about(use)
+	if out.object == nil {
+		return out
+	}
+	o := out.object
 	if r.container.Started.IsZero() {
 		out.Why = "it is not known when the container started"
 		return out
@@ -117,13 +144,29 @@ func (f *finding) infer(r read) {
 	case unreadable:
 		f.Why = "something that it requires was missing, and files of before may have stayed"
 		return
-	case f.Applied != "" && !digest.Comparable(answer.Digest, f.Applied):
-		f.Why = "what it read has a digest made with another key, or by another method, than what is applied"
+	}
+	f.Digest = answer.Digest
+	if why := f.incomparable(); why != "" {
+		f.Digest, f.Why = "", why
 		return
 	}
-	f.Evidence, f.Digest = Inferred, answer.Digest
+	f.Evidence = Inferred
 	f.content = f.object.Log.Versions[answer.Version].Content
 	f.Why = fmt.Sprintf("read between %s and %s, when it had one content", clock(r.From), clock(r.To))
+	f.noteChange()
+}
+
+// incomparable says why what was loaded does not compare with what is applied; "" when it does, or when one of the two is not
+// known.
+func (f *finding) incomparable() string {
+	if f.Digest == "" || f.Applied == "" || digest.Comparable(f.Digest, f.Applied) {
+		return ""
+	}
+	return "what it read has a digest made with another key, or by another method, than what is applied"
+}
+
+// noteChange notes since when the object has not been what was loaded.
+func (f *finding) noteChange() {
 	if f.Behind() {
 		f.Changed = trailing(f.object.Log, func(c digest.Content) bool { return c.Consumed(f.use) != f.Digest })
 	}

@@ -1,7 +1,7 @@
 // Package fleet judges how far the pods of a workload are from the configuration that is applied.
 //
-// What a container loaded is inferred from when it can have read its configuration, an interval, and from what the
-// history of each object says of that interval. Where that does not decide, nothing is claimed; docs/design/0003-evidence.md
+// What a container loaded is what its pod is pinned to, or is inferred from when it can have read its configuration, an
+// interval, and from what the history of each object says of that interval. Where that does not decide, nothing is claimed; docs/design/0003-evidence.md
 // has the rules with their reasons.
 package fleet
 
@@ -10,6 +10,7 @@ import (
 
 	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/history"
+	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -66,7 +67,10 @@ type Pod struct {
 	Phase, Waiting string
 	// NodeReadySince is since when the pod's node is Ready; zero when it is not, or not known.
 	NodeReadySince time.Time
-	Containers     []Container
+	// Unmatched are the objects that the pod's pins name, and that its spec references by their own names all the same,
+	// sorted.
+	Unmatched  []workload.Object
+	Containers []Container
 }
 
 // Container is one container of a pod.
@@ -80,8 +84,9 @@ type Container struct {
 	Restarts int32
 	// PreviousEnded is when the run before ended; zero when there was none or it is not known.
 	PreviousEnded time.Time
-	// Uses are what this container consumes.
-	Uses []workload.Consumption
+	// Uses are what this container consumes of objects as they are applied, Pinned what it consumes through its pod's pins.
+	Uses   []workload.Consumption
+	Pinned []PinnedUse
 }
 
 // Object is a config object of the fleet.
@@ -116,6 +121,10 @@ type Fleet struct {
 	Record *stamp.Record
 	// Stamp is the stamp on the workload's pod template.
 	Stamp string
+	// Pins are those on the workload's pod template; none when it carries none that can be read.
+	Pins snapshot.Pins
+	// Snapshots are what the pins of the template and of the pods name, each under its own name.
+	Snapshots map[workload.Object]Snapshot
 	// Objects are what the workload's template consumes, and what pods of older revisions do as far as it was read.
 	Objects []Object
 	// Ignored are objects that are no configuration by their own word: as if no pod used them.
@@ -133,7 +142,9 @@ type Fleet struct {
 	// RolloutDone says that the workload's own controller says its rollout is done: every pod is of the newest revision.
 	RolloutDone bool
 	// Stuck is why the workload does not roll although its template changed (OnDelete, partition, spec.paused), for people.
-	Stuck    string
+	Stuck string
+	// Partial is a rollout that may stay as it is; nil when there is none.
+	Partial  *Partial
 	Settings Settings
 }
 

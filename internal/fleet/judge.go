@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -16,17 +17,22 @@ import (
 //  2. InStep: nothing is read that could differ.
 //  3. Held: a rollout is held, or Tidemark is paused and pods are behind, or would be if any ran.
 //  4. InStep: no pod runs that could differ.
-//  5. RolledBack: someone went back on purpose, and no pod differs from another.
-//  6. Rolling: pods are behind, or have just started, and a rollout goes on within its budget.
-//  7. Split: pods are known to run different versions, whatever else is unknown.
-//  8. Dormant: all pods are known to run one version that is not the applied one.
-//  9. Unknown: something is not known that could make a difference.
-//  10. InStep: every pod is known to run what is applied.
+//  5. Unpinned: in mode pin, pods do not read what their pins say. A rollback would not bring their configuration back,
+//     whatever they run now, and no rollout mends it while the cause lasts.
+//  6. LeftUnfinished: a rollout that need not end by itself leaves more than one revision running, for longer than it may; also
+//     where nothing is read.
+//  7. RolledBack: someone went back on purpose, no pod differs from another, and none is behind but on what is held back.
+//  8. Rolling: pods are behind, or have just started, and a rollout goes on within its budget.
+//  9. Split: pods are known to run different versions, whatever else is unknown.
+//  10. Dormant: all pods are known to run one version that is not the applied one.
+//  11. Unknown: something is not known that could make a difference.
+//  12. InStep: every pod is known to run what is applied.
 func Judge(f Fleet) Result {
 	f.Settings = f.Settings.withDefaults()
 	s := look(&f)
 	r := s.verdict()
 	r.Since = r.Since.UTC().Truncate(time.Second)
+	r.Unfinished = f.Partial.UnfinishedAt(f.Now)
 	r.HeldBack, r.Behind, r.Versions = s.heldBack(), s.count(behind), s.versions()
 	for _, p := range s.pods {
 		r.Pods = append(r.Pods, p.result)
@@ -38,7 +44,7 @@ func Judge(f Fleet) Result {
 // verdict tries the verdicts in the order of [Judge].
 func (s survey) verdict() Result {
 	for _, try := range []func() (Result, bool){
-		s.waiting, s.nothing, s.held, s.empty, s.rolledBack, s.rolling, s.split, s.dormant, s.unknown,
+		s.waiting, s.nothing, s.held, s.empty, s.unpinned, s.leftUnfinished, s.rolledBack, s.rolling, s.split, s.dormant, s.unknown,
 	} {
 		if r, ok := try(); ok {
 			return r
@@ -59,10 +65,17 @@ func (s survey) waiting() (Result, bool) {
 			since = later(since, trailing(o.Log, func(c digest.Content) bool { return len(missingOf(o.Use, c)) > 0 }))
 		}
 	}
-	if len(missing) == 0 {
+	var words []string
+	if len(missing) > 0 {
+		words = append(words, describeMissing(missing, s.Namespace))
+	}
+	if lost := s.lostCopies(); len(lost) > 0 {
+		words = append(words, s.listed(lost)+", which the template pins")
+	}
+	if len(words) == 0 {
 		return Result{}, false
 	}
-	return Result{Verdict: Waiting, Since: since, Reason: "missing: " + describeMissing(missing, s.Namespace)}, true
+	return Result{Verdict: Waiting, Since: since, Reason: "missing: " + strings.Join(words, ", ")}, true
 }
 
 func (s survey) nothing() (Result, bool) {
@@ -75,6 +88,8 @@ func (s survey) nothing() (Result, bool) {
 		break
 	}
 	switch {
+	case !reads && s.overdue() != nil:
+		return Result{Verdict: LeftUnfinished, Since: s.overdue().Since, Reason: s.overdue().Text()}, true
 	case !reads && live:
 		return Result{Verdict: InStep, Reason: "reads only configuration that it reloads by itself"}, true
 	case !reads:
@@ -88,7 +103,7 @@ func (s survey) empty() (Result, bool) {
 }
 
 func (s survey) held() (Result, bool) {
-	if s.Mode != stamp.Roll {
+	if s.Mode != stamp.Roll && s.Mode != stamp.Pin {
 		return Result{}, false
 	}
 	if s.Record != nil && s.Record.Hold != nil {
@@ -124,8 +139,35 @@ func (s survey) heldEmpty() (Result, bool) {
 	return Result{Verdict: Held, Since: since, Reason: sentence("a rollout is wanted for "+strings.Join(names, ", "), s.facts())}, true
 }
 
+func (s survey) unpinned() (Result, bool) {
+	n, since := s.unmatched()
+	if s.Mode != stamp.Pin || n == 0 {
+		return Result{}, false
+	}
+	return Result{Verdict: Unpinned, Since: since, Reason: sentence(s.unmatchedText(), s.facts())}, true
+}
+
+// overdue is the rollout that is unfinished for longer than it may be; nil when there is none.
+func (s survey) overdue() *Unfinished {
+	if u := s.Partial.UnfinishedAt(s.Now); u != nil && u.Overdue {
+		return u
+	}
+	return nil
+}
+
+func (s survey) leftUnfinished() (Result, bool) {
+	u := s.overdue()
+	if u == nil {
+		return Result{}, false
+	}
+	return Result{Verdict: LeftUnfinished, Since: u.Since, Reason: sentence(u.Text(), s.facts())}, true
+}
+
 func (s survey) rolledBack() (Result, bool) {
-	if s.Record == nil || s.Record.Stamp != s.Stamp || s.running() == 0 || s.differ() || s.count(unsure, recently) > 0 {
+	if s.Record == nil || s.Record.Stamp != s.Stamp || s.running() == 0 {
+		return Result{}, false
+	}
+	if s.differ() || s.partly() || s.count(unsure, recently) > 0 || !s.behindOnPurpose() {
 		return Result{}, false
 	}
 	last := s.Record.Last
@@ -183,6 +225,17 @@ func (s survey) inStep() Result {
 		since = later(since, trailing(x.object.Log, func(c digest.Content) bool { return c.Consumed(x.use) == x.Applied }))
 	}
 	return Result{Verdict: InStep, Since: since, Reason: s.facts()}
+}
+
+// behindOnPurpose reports whether pods are behind on nothing but what is held back.
+func (s survey) behindOnPurpose() bool {
+	held := s.heldBack()
+	for _, x := range s.all {
+		if x.Behind() && !slices.Contains(held, x.Object) {
+			return false
+		}
+	}
+	return true
 }
 
 // heldBack lists the objects that a rollback left on an older version on purpose.

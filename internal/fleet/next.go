@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -28,9 +29,12 @@ type KeyChange struct {
 	// Pods is how many running pods would see the change.
 	Pods   int
 	Change Change
+	// KeptIn is the name of a snapshot that has the value with which a pod of those runs; "" when none is known.
+	KeptIn string
 }
 
-// Next lists what a pod that starts now would read differently from the pods that run, by object and key.
+// Next lists what a pod that starts now would read differently from the pods that run, by object and key. What the template
+// pins a pod reads as it was pinned, else as it is applied.
 func Next(f Fleet) []KeyChange {
 	f.Settings = f.Settings.withDefaults()
 	type at struct {
@@ -38,12 +42,13 @@ func Next(f Fleet) []KeyChange {
 		key    string
 		change Change
 	}
-	pods := map[at]int{}
+	pods, kept := map[at]int{}, map[at]string{}
 	for _, p := range look(&f).pods {
 		seen := map[at]bool{}
 		for _, x := range p.findings {
-			for key, change := range x.next() {
-				seen[at{x.Object, key, change}] = true
+			for key, change := range x.next(&f) {
+				k := at{x.Object, key, change}
+				seen[k], kept[k] = true, cmp.Or(kept[k], x.keeps(change))
 			}
 		}
 		for k := range seen {
@@ -52,7 +57,7 @@ func Next(f Fleet) []KeyChange {
 	}
 	out := make([]KeyChange, 0, len(pods))
 	for k, n := range pods {
-		out = append(out, KeyChange{Object: k.object, Key: k.key, Pods: n, Change: k.change})
+		out = append(out, KeyChange{Object: k.object, Key: k.key, Pods: n, Change: k.change, KeptIn: kept[k]})
 	}
 	slices.SortFunc(out, func(a, b KeyChange) int {
 		return cmp.Or(a.Object.Compare(b.Object), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Change, b.Change))
@@ -60,31 +65,45 @@ func Next(f Fleet) []KeyChange {
 	return out
 }
 
-// next compares what was loaded with what is applied, key by key.
-func (f finding) next() map[string]Change {
-	switch {
-	case f.Current():
-		return nil
-	case !f.Behind():
+// keeps is the name of the snapshot that has the value that the change replaces; "" when there is none.
+func (f finding) keeps(c Change) string {
+	if f.Snapshot == v1.AbsentName || c == Added || c == Unsure {
+		return ""
+	}
+	return f.Snapshot
+}
+
+// next compares what was loaded with what a pod that starts now reads, key by key.
+func (f finding) next(of *Fleet) map[string]Change {
+	if f.Digest == "" || f.object == nil {
 		return map[string]Change{"": Unsure}
+	}
+	content := of.next(f.object)
+	if content == nil || !digest.Comparable(f.Digest, content.Consumed(f.use)) {
+		return map[string]Change{"": Unsure}
+	}
+	if f.Digest == content.Consumed(f.use) {
+		return nil
 	}
 	out := map[string]Change{}
 	env := func(c digest.Content, key string) (digest.Sum, bool) { s, ok := c.Data[key]; return s, ok }
-	f.compare(out, f.use.Env, env)
-	f.compare(out, f.use.Files, digest.Content.Value)
+	f.compare(out, *content, f.use.Env, env)
+	f.compare(out, *content, f.use.Files, digest.Content.Value)
 	return out
 }
 
 // compare notes the keys that one view of the two contents shows differently.
-func (f finding) compare(out map[string]Change, read workload.Keys, value func(digest.Content, string) (digest.Sum, bool)) {
+func (f finding) compare(
+	out map[string]Change, next digest.Content, read workload.Keys, value func(digest.Content, string) (digest.Sum, bool),
+) {
 	names := map[string]bool{}
-	for _, key := range slices.Concat(f.content.Keys(), f.object.Applied.Keys()) {
+	for _, key := range slices.Concat(f.content.Keys(), next.Keys()) {
 		names[key] = read.Has(key)
 	}
 	maps.DeleteFunc(names, func(_ string, has bool) bool { return !has })
 	for key := range names {
 		was, had := value(f.content, key)
-		is, has := value(*f.object.Applied, key)
+		is, has := value(next, key)
 		switch {
 		case !had && has:
 			out[key] = Added

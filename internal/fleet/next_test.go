@@ -23,16 +23,16 @@ func TestNext(t *testing.T) {
 		"pods that run what is applied": {pods(2, newPods), []KeyChange{}},
 		"pods that read everything into the environment": {
 			pods(2, oldPods),
-			[]KeyChange{{used, "interval", 2, Changed}, {used, "new", 2, Added}, {used, "old", 2, Removed}},
+			[]KeyChange{{used, "interval", 2, Changed, ""}, {used, "new", 2, Added, ""}, {used, "old", 2, Removed, ""}},
 		},
 		"pods that read everything as files": {
 			pods(1, oldPods, reading(filesOf(false))),
-			[]KeyChange{{used, "interval", 1, Changed}, {used, "logo", 1, Added}, {used, "new", 1, Added}, {used, "old", 1, Removed}},
+			[]KeyChange{{used, "interval", 1, Changed, ""}, {used, "logo", 1, Added, ""}, {used, "new", 1, Added, ""}, {used, "old", 1, Removed, ""}},
 		},
-		"pods that read two keys": {pods(1, oldPods, reading(named)), []KeyChange{{used, "interval", 1, Changed}}},
+		"pods that read two keys": {pods(1, oldPods, reading(named)), []KeyChange{{used, "interval", 1, Changed, ""}}},
 		"pods of which it is not known": {
 			join(pods(1, oldPods, reading(named)), pods(2, 60, unsettled)),
-			[]KeyChange{{used, "", 2, Unsure}, {used, "interval", 1, Changed}},
+			[]KeyChange{{used, "", 2, Unsure, ""}, {used, "interval", 1, Changed, ""}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,15 +9,19 @@ import (
 	"time"
 )
 
+// worlds is how many random worlds to look at: more of them by request, to look for what is rare.
+func worlds(standard uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("TIDEMARK_WORLDS"), 10, 64); err == nil {
+		return n
+	}
+	return standard
+}
+
 // TestWhatIsSaidToBeKnownIsTrue lets containers read in many random worlds and compares what is said of them with what they
 // truly read.
 func TestWhatIsSaidToBeKnownIsTrue(t *testing.T) {
-	worlds := uint64(40000)
-	if n, err := strconv.ParseUint(os.Getenv("TIDEMARK_WORLDS"), 10, 64); err == nil {
-		worlds = n // more of them, to look for what is rare
-	}
 	cases, known, easy, easyKnown := 0, 0, 0, 0
-	for seed := range worlds {
+	for seed := range worlds(40000) {
 		w := newWorld(rand.New(rand.NewPCG(seed, 26)))
 		w.watch(w.states[len(w.states)-1].from.Add(30 * time.Second))
 		l, ok := w.run()

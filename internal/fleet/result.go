@@ -19,7 +19,10 @@ const (
 	RolledBack Verdict = "rolled-back" // deliberately on an older stamp
 	Waiting    Verdict = "waiting"     // a required object or key is missing
 	Held       Verdict = "held"        // a wanted rollout is held: paused, storm
-	Unknown    Verdict = "unknown"     // the evidence does not decide
+	Unpinned   Verdict = "unpinned"    // pods do not read what their pins say
+
+	LeftUnfinished Verdict = "unfinished" // a rollout leaves more than one revision running, for longer than it may
+	Unknown        Verdict = "unknown"    // the evidence does not decide
 )
 
 // Evidence is how it is known what a container loaded, strongest first.
@@ -27,7 +30,7 @@ type Evidence string
 
 // The kinds of evidence.
 const (
-	Pinned       Evidence = "pinned"
+	Pinned       Evidence = "pinned" // the pod reads a copy that never changes, or was pinned to an absence
 	Reported     Evidence = "reported"
 	Inferred     Evidence = "inferred"
 	NotKnown     Evidence = "unknown"
@@ -39,9 +42,12 @@ type Loaded struct {
 	Object workload.Object
 	// Digest is the digest of what the container consumes of the object; "" when unknown.
 	Digest digest.Digest
-	// Applied is the same digest of the applied content; "" when unknown.
+	// Applied is the same digest of the applied content; "" when unknown. Of a required object that is gone it is that of the
+	// copy which the template pins.
 	Applied  digest.Digest
 	Evidence Evidence
+	// Snapshot is the name of what the container reads in place of the object; "" when it reads the object itself.
+	Snapshot string
 	// Why explains the evidence in one sentence.
 	Why string
 	// Since is the earliest moment at which it can have been read.
@@ -72,7 +78,9 @@ type PodResult struct {
 	// Version identifies the combination of loaded digests among the fleet's pods; "" when unknown.
 	Version string
 	// Behind says that the pod is known to run another version than the applied one.
-	Behind     bool
+	Behind bool
+	// Unmatched are the objects that the pod's pins name and that it reads by their own names all the same.
+	Unmatched  []workload.Object
 	Containers []ContainerResult
 }
 
@@ -95,6 +103,8 @@ type Result struct {
 	// Reason says why in one sentence, with names.
 	Reason   string
 	HeldBack []workload.Object
+	// Unfinished is a rollout that leaves more than one revision running; nil when there is none.
+	Unfinished *Unfinished
 	// Behind counts the pods known to run another version than the applied one.
 	Behind int
 	// Versions counts the running pods by version, the applied one first.

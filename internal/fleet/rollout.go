@@ -77,13 +77,18 @@ func (s survey) wanted() []workload.Object {
 		return nil // a new template, or a rollback: the retained revisions are not known here
 	}
 	state := stamp.State{
-		Namespace: s.Namespace, Mode: s.Mode, Record: s.Record, Intact: true, Marked: true, Stamp: s.Stamp, Images: s.Record.Images,
+		Namespace: s.Namespace, Mode: s.Mode, Record: s.Record, Intact: true, Marked: true, Stamp: s.Stamp, Pins: s.Pins, Images: s.Record.Images,
 	}
 	for _, o := range s.Objects {
 		if o.Applied == nil {
 			return nil
 		}
-		state.Objects = append(state.Objects, stamp.Object{Use: o.Use, Applied: *o.Applied, Live: o.Live})
+		wanted := stamp.Object{Use: o.Use, Applied: *o.Applied, Live: o.Live}
+		if pin := s.Pins[o.Use.Object]; pin != "" {
+			wanted.Versioned = true
+			wanted.Pinned, _ = s.heldBy(pin, &o)
+		}
+		state.Objects = append(state.Objects, wanted)
 	}
 	if d := stamp.Decide(state); d.Action == stamp.WriteStamp && d.Reason == stamp.ContentChanged {
 		return d.Changed

@@ -32,12 +32,15 @@ type surveyed struct {
 type survey struct {
 	*Fleet
 	pods []surveyed
+	// gone are the objects that are gone while the template reads copies of them.
+	gone []workload.Object
 }
 
 // look finds out what every container of the fleet loaded. Pods that have run to their end, or have stopped on their way
-// out, are left out.
+// out, are left out. Objects that are gone under their pins are taken for what the pins say.
 func look(f *Fleet) survey {
 	s := survey{Fleet: f}
+	f.Objects, s.gone = f.underPins()
 	for i := range f.Pods {
 		p := &f.Pods[i]
 		if p.Phase == "Succeeded" || p.Phase == "Failed" || p.Terminating && !p.up() {
@@ -49,7 +52,7 @@ func look(f *Fleet) survey {
 }
 
 func lookAt(f *Fleet, p *Pod) surveyed {
-	out := surveyed{Pod: p, result: PodResult{Name: p.Name, Node: p.Node, Revision: p.Revision, Ready: p.Ready}}
+	out := surveyed{Pod: p, result: PodResult{Name: p.Name, Node: p.Node, Revision: p.Revision, Ready: p.Ready, Unmatched: p.Unmatched}}
 	up := p.up()
 	idle := !up
 	var parts []digest.Part
@@ -60,7 +63,7 @@ func lookAt(f *Fleet, p *Pod) surveyed {
 		}
 		r := reader{fleet: f, pod: p, container: c}
 		if c.Started.IsZero() && (c.Role != workload.RoleInit || !up) {
-			idle = idle || len(r.uses()) > 0
+			idle = idle || r.consumes()
 			continue
 		}
 		found := r.find()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tidemark.dev/tidemark/internal/workload"
 )
 
 // sentence joins what is not empty.
@@ -100,13 +102,28 @@ func (s survey) remarks(v Verdict) []string {
 	if s.Paused {
 		out = append(out, strings.TrimSpace("paused "+s.PausedBy))
 	}
+	if v != Unpinned {
+		out = append(out, s.unmatchedText())
+	}
+	for _, o := range s.gone {
+		out = append(out, o.Relative(s.Namespace)+" is gone, and a copy of it is read")
+	}
 	if v == Unknown && !s.Installed {
 		out = append(out, "no controller keeps a history here")
 	}
-	if s.Stuck != "" && s.count(behind) > 0 && v != Held {
+	if s.Stuck != "" && s.count(behind) > 0 && v != Held && v != LeftUnfinished {
 		out = append(out, s.Stuck)
 	}
-	return out
+	return slices.DeleteFunc(out, func(r string) bool { return r == "" })
+}
+
+// listed names objects as seen from the fleet's namespace.
+func (s survey) listed(objects []workload.Object) string {
+	var names []string
+	for _, o := range objects {
+		names = append(names, o.Relative(s.Namespace))
+	}
+	return strings.Join(names, ", ")
 }
 
 // behindOn names the objects of which pods run an earlier version.

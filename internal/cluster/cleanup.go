@@ -1,0 +1,215 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/snapshot"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// What clean-up needs beside the rights to make snapshots, which are in rbac.go, and to read workloads, which the controller
+// has in any case: to list all that may use one, to delete, to see that a namespace is not paused.
+//+kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=list;delete
+//+kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+//+kubebuilder:rbac:groups="",resources=pods;replicationcontrollers;serviceaccounts;resourcequotas,verbs=list
+//+kubebuilder:rbac:groups=apps,resources=replicasets;controllerrevisions,verbs=list
+//+kubebuilder:rbac:groups=batch,resources=jobs,verbs=list
+//+kubebuilder:rbac:groups=networking.k8s.io,resources=ingresses,verbs=list
+//+kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=list
+
+// Cleanup removes the copies of configuration in a scope that nothing needs any more. It lists everything that may use them,
+// page by page and never from a cache; a list that fails ends the round, and nothing is written in it.
+type Cleanup struct {
+	// Client reads and writes without a cache.
+	Client client.Client
+	// Now is the API server's time, never ahead of it and at most a second behind.
+	Now func() time.Time
+	// Kinds are the kinds of workload whose templates count. Others that are built into Kubernetes, and Argo's Rollouts, count
+	// in any case.
+	Kinds []Kind
+	// Namespace to clean up; "" for all.
+	Namespace string
+	// System is Tidemark's own namespace.
+	System string
+	// Secrets says whether Secrets are looked at too.
+	Secrets bool
+	// Retention says what stays.
+	Retention snapshot.Retention
+	// DryRun writes nothing.
+	DryRun bool
+}
+
+// Cleaned is what a round did, or would do.
+type Cleaned struct {
+	// Now is when what is used was read, by the API server's clock.
+	Now time.Time
+	// Items are all copies that were found, by source and the newest first.
+	Items []CleanedItem
+	// Quotas that are nearly full, of the namespaces that have copies.
+	Quotas []Quota
+	// Remarks say what could not be told.
+	Remarks []string
+}
+
+// CleanedItem is one copy with what became of it.
+type CleanedItem struct {
+	snapshot.Verdict
+	// Done says that what the verdict asks for was done.
+	Done bool
+	// Left is why it was left for another time; "" when it was not.
+	Left string
+	// Err is why it could not be done.
+	Err error
+}
+
+// maxErrors bounds how many errors are told one by one.
+const maxErrors = 5
+
+// Err joins what could not be done, a few of it in words.
+func (c *Cleaned) Err() error {
+	var errs []error
+	told := map[string]bool{}
+	n := 0
+	for _, item := range c.Items {
+		if item.Err == nil {
+			continue
+		}
+		n++
+		if text := item.Err.Error(); !told[text] && len(errs) < maxErrors {
+			told[text] = true
+			errs = append(errs, item.Err)
+		}
+	}
+	if n > len(errs) {
+		errs = append(errs, fmt.Errorf("%d objects in all could not be written", n))
+	}
+	return errors.Join(errs...)
+}
+
+// Run cleans up once. Where there are no snapshots it asks for nothing else.
+func (c Cleanup) Run(ctx context.Context) (*Cleaned, error) {
+	out := &Cleaned{}
+	snapshots, err := c.snapshots(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	out.Now = c.Now() // after an answer that told the server's time, before anything that uses snapshots is listed
+	if len(snapshots) == 0 {
+		return out, nil
+	}
+	stock := snapshot.Stock{Now: out.Now, Snapshots: snapshots, Gone: map[workload.Object]bool{}}
+	if stock.Uses, err = c.uses(ctx, snapshots); err != nil {
+		return nil, err
+	}
+	for _, kind := range c.objectKinds() {
+		if err := c.findGone(ctx, kind, stock); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range c.Retention.Plan(stock) {
+		out.Items = append(out.Items, CleanedItem{Verdict: v})
+	}
+	c.tellQuotas(ctx, out)
+	c.write(ctx, out)
+	return out, nil
+}
+
+func (c Cleanup) objectKinds() []workload.ObjectKind {
+	if c.Secrets {
+		return []workload.ObjectKind{workload.ConfigMap, workload.Secret}
+	}
+	return []workload.ObjectKind{workload.ConfigMap}
+}
+
+const notCleaned = "nothing is condemned or deleted"
+
+// snapshots lists the metadata of all snapshots of the scope.
+func (c Cleanup) snapshots(ctx context.Context, out *Cleaned) ([]snapshot.Snapshot, error) {
+	var all []snapshot.Snapshot
+	odd := 0
+	for _, kind := range c.objectKinds() {
+		gvk := gvkOf(kind)
+		err := eachItem(ctx, c.Client, metadataList(gvk), pageSize, func(m *metav1.PartialObjectMetadata) {
+			s, ok := snapshot.Read(kind, m)
+			switch {
+			case m.DeletionTimestamp != nil:
+			case ok:
+				all = append(all, s)
+			default:
+				odd++
+			}
+		}, client.InNamespace(c.Namespace), client.MatchingLabels{v1.LabelSnapshot: v1.True})
+		if err := blind(err, right{"list", plural(gvk), c.Namespace, notCleaned}); err != nil {
+			return nil, err
+		}
+	}
+	if odd > 0 {
+		out.Remarks = append(out.Remarks, fmt.Sprintf("%d objects have the label %s and do not say of what they are a copy: they are left alone",
+			odd, v1.LabelSnapshot))
+	}
+	return all, nil
+}
+
+// uses finds what uses the snapshots, or their sources by name.
+func (c Cleanup) uses(ctx context.Context, snapshots []snapshot.Snapshot) (snapshot.Uses, error) {
+	u := &usage{
+		client: c.Client, namespace: c.Namespace, kinds: c.Kinds, wanted: map[workload.Object]bool{}, uses: snapshot.Uses{},
+	}
+	for _, s := range snapshots {
+		u.wanted[s.Object], u.wanted[s.Source] = true, true
+	}
+	return u.uses, u.read(ctx)
+}
+
+// findGone notes the sources of a kind that do not exist, as far as that matters: where nothing uses them or their snapshots.
+func (c Cleanup) findGone(ctx context.Context, kind workload.ObjectKind, stock snapshot.Stock) error {
+	used := map[workload.Object]bool{}
+	open := map[workload.Object]bool{}
+	for _, s := range stock.Snapshots {
+		if _, ok := stock.Uses[s.Object]; ok {
+			used[s.Source] = true
+		}
+	}
+	for _, s := range stock.Snapshots {
+		if _, ok := stock.Uses[s.Source]; !ok && !used[s.Source] && s.Source.Kind == kind {
+			open[s.Source] = true
+		}
+	}
+	if err := c.findPresent(ctx, kind, open); err != nil {
+		return err
+	}
+	for o := range open {
+		stock.Gone[o] = true
+	}
+	return nil
+}
+
+// findPresent takes the objects away that exist.
+func (c Cleanup) findPresent(ctx context.Context, kind workload.ObjectKind, open map[workload.Object]bool) error {
+	gvk := gvkOf(kind)
+	if len(open) > few {
+		err := eachItem(ctx, c.Client, metadataList(gvk), pageSize, func(m *metav1.PartialObjectMetadata) {
+			delete(open, workload.Object{Kind: kind, Namespace: m.Namespace, Name: m.Name})
+		}, client.InNamespace(c.Namespace))
+		return blind(err, right{"list", plural(gvk), c.Namespace, notCleaned})
+	}
+	for o := range open {
+		err := c.Client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, metadataOf(gvk))
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err := blind(err, right{"get", plural(gvk), o.Namespace, notCleaned}); err != nil {
+			return err
+		}
+		delete(open, o)
+	}
+	return nil
+}

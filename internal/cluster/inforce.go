@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"context"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+)
+
+// Pinning is what of mode pin is installed in a cluster.
+type Pinning struct {
+	// Policy says that the API server rewrites new pods by the policy [v1.PolicyPin] with its binding, Webhook that the webhook
+	// [v1.WebhookPods] does.
+	Policy, Webhook bool
+	// Served says that the API server has such policies: from Kubernetes 1.36 on.
+	Served bool
+	// Workloads says that the webhook [v1.WebhookWorkloads] decides the stamp when a workload is written.
+	Workloads bool
+	// Hidden says that something of this may not be looked at, so that what is not found may be there.
+	Hidden bool
+}
+
+// InForce reports whether new pods read what their pins say, as far as that can be known.
+func (p Pinning) InForce() bool { return p.Policy || p.Webhook || p.Hidden }
+
+// FindPinning looks for what of mode pin is installed.
+func FindPinning(ctx context.Context, c client.Reader) (Pinning, error) {
+	p := Pinning{Served: true}
+	find := func(kind, name string) (found bool, err error) {
+		err = c.Get(ctx, client.ObjectKey{Name: name}, metadataOf(admissionregistrationv1.SchemeGroupVersion.WithKind(kind)))
+		switch {
+		case apierrors.IsForbidden(err):
+			p.Hidden = true
+			return false, nil
+		case meta.IsNoMatchError(err):
+			p.Served = false
+			return false, nil
+		case apierrors.IsNotFound(err):
+			return false, nil
+		}
+		return err == nil, err
+	}
+	var err error
+	if p.Policy, err = find("MutatingAdmissionPolicy", v1.PolicyPin); err != nil {
+		return p, err
+	}
+	bound, err := find("MutatingAdmissionPolicyBinding", v1.PolicyPin)
+	if err != nil {
+		return p, err
+	}
+	p.Policy = p.Policy && bound
+	if p.Webhook, err = find("MutatingWebhookConfiguration", v1.WebhookPods); err != nil {
+		return p, err
+	}
+	p.Workloads, err = find("MutatingWebhookConfiguration", v1.WebhookWorkloads)
+	return p, err
+}

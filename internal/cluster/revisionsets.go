@@ -1,0 +1,201 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"tidemark.dev/tidemark/internal/revision"
+)
+
+// replicaSetNames are the names that a controller of ReplicaSets uses on them.
+type replicaSetNames struct {
+	number, former string // annotations
+	hash           string // label of the pods
+}
+
+var (
+	replicaSetsOfDeployment = replicaSetNames{revisionAnnotation, revisionHistoryAnnotation, appsv1.DefaultDeploymentUniqueLabelKey}
+	replicaSetsOfRollout    = replicaSetNames{rolloutRevision, rolloutRevisionHistory, rolloutHash}
+)
+
+// selector is that of the workload's revisions and pods.
+func (h *History) selector() (labels.Selector, error) {
+	for _, u := range []*unstructured.Unstructured{h.object, h.holder} {
+		fields, found, _ := unstructured.NestedMap(u.Object, "spec", "selector")
+		if !found {
+			continue
+		}
+		selector := &metav1.LabelSelector{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, selector); err != nil {
+			return nil, fmt.Errorf("read selector: %w", err)
+		}
+		return metav1.LabelSelectorAsSelector(selector)
+	}
+	return nil, fmt.Errorf("%s has no selector", h.Target)
+}
+
+// byTemplate finds the ReplicaSet of the template as the Deployment controller does: the oldest that carries it.
+func byTemplate(template *corev1.PodTemplateSpec) func([]*appsv1.ReplicaSet) int {
+	return func(sets []*appsv1.ReplicaSet) int {
+		found := -1
+		for i, rs := range sets {
+			if sameTemplate(&rs.Spec.Template, template) && (found < 0 || rs.CreationTimestamp.Before(&sets[found].CreationTimestamp)) {
+				found = i
+			}
+		}
+		return found
+	}
+}
+
+// byStatus finds the ReplicaSet that the Rollout's controller names as that of the present template. Until it has seen that, it
+// is the one that carries it, if any does.
+func (h *History) byStatus(template *corev1.PodTemplateSpec) func([]*appsv1.ReplicaSet) int {
+	a := readArgo(h.object)
+	known := a.seen() && h.observedReference()
+	return func(sets []*appsv1.ReplicaSet) int {
+		return slices.IndexFunc(sets, func(rs *appsv1.ReplicaSet) bool {
+			if known {
+				return a.Status.CurrentPodHash != "" && rs.Labels[rolloutHash] == a.Status.CurrentPodHash
+			}
+			return sameCompleted(&rs.Spec.Template, template)
+		})
+	}
+}
+
+// observedReference reports whether the Rollout's controller has seen the template in the Deployment that it refers to.
+func (h *History) observedReference() bool {
+	if h.holder == h.object {
+		return true
+	}
+	return readArgo(h.object).Status.WorkloadObservedGeneration == fmt.Sprint(h.holder.GetGeneration())
+}
+
+// readReplicaSets makes revisions of the workload's ReplicaSets. The present one is found among all of them.
+func (h *History) readReplicaSets(ctx context.Context, names replicaSetNames, present func([]*appsv1.ReplicaSet) int) error {
+	list, err := h.owned(ctx, replicaSet)
+	if err != nil {
+		return err
+	}
+	seen := h.seen(list)
+	var sets []*appsv1.ReplicaSet
+	for i := range list {
+		raw := rawTemplate(&list[i], names.hash)
+		rs, err := into[appsv1.ReplicaSet](&list[i])
+		if err != nil {
+			return err
+		}
+		h.raw[rs.Name] = raw
+		sets = append(sets, rs)
+	}
+	current := present(sets)
+	for i, rs := range sets {
+		r := revision.Revision{
+			Number: number(rs.Annotations, names.number), Former: numbers(rs.Annotations, names.former),
+			Name: rs.Name, Hash: rs.Labels[names.hash], Created: rs.CreationTimestamp.Time,
+			Cause: rs.Annotations[changeCauseAnnotation], Template: &rs.Spec.Template, Current: i == current,
+			Pods: revision.Pods{
+				Known: true, All: int(rs.Status.Replicas), Ready: int(rs.Status.ReadyReplicas), Available: int(rs.Status.AvailableReplicas),
+			},
+		}
+		r.Availability, r.Evidence = availability(r, seen)
+		if neverScaled(rs) {
+			r.Availability, r.Evidence = revision.Never, "it never had a pod"
+		}
+		h.Revisions = append(h.Revisions, h.revision(r))
+	}
+	return nil
+}
+
+// neverScaled proves that a ReplicaSet never had a pod: it was made for none, and its spec has not changed since.
+func neverScaled(rs *appsv1.ReplicaSet) bool {
+	return rs.Generation == 1 && rs.Spec.Replicas != nil && *rs.Spec.Replicas == 0 && rs.Status.Replicas == 0
+}
+
+// availability is what is known of a revision from its pods now, and from what Tidemark noted.
+func availability(r revision.Revision, seen map[string]bool) (revision.Availability, string) {
+	switch {
+	case r.Pods.Available == 1:
+		return revision.Proven, "a pod of it is available"
+	case r.Pods.Available > 1:
+		return revision.Proven, fmt.Sprintf("%d pods of it are available", r.Pods.Available)
+	case seen[r.Hash]:
+		return revision.Proven, "Tidemark saw an available pod of it"
+	}
+	return revision.Unknown, "Kubernetes keeps no record of it, and Tidemark noted none"
+}
+
+// rawTemplate takes the template out of a revision, with all fields that the API has, and takes off what the controller
+// put on it: the hash, and, by Argo, metadata and anti-affinity for the time of a canary.
+func rawTemplate(u *unstructured.Unstructured, hash string) map[string]any {
+	template, _, _ := unstructured.NestedMap(u.Object, "spec", "template")
+	dropLabel(template, "labels", hash)
+	if hash == rolloutHash {
+		var ephemeral map[string]map[string]string
+		_ = json.Unmarshal([]byte(u.GetAnnotations()[rolloutEphemeral]), &ephemeral) // as Argo: what cannot be read is none
+		for field, added := range ephemeral {
+			for name := range added {
+				dropLabel(template, field, name)
+			}
+		}
+		dropInjectedAntiAffinity(template)
+	}
+	if err := unstructured.SetNestedMap(u.Object, template, "spec", "template"); err != nil {
+		panic(fmt.Sprintf("put template back: %v", err)) // it was there
+	}
+	return template
+}
+
+// dropLabel removes a label, or an annotation, from a template's metadata.
+func dropLabel(template map[string]any, field, name string) {
+	unstructured.RemoveNestedField(template, "metadata", field, name)
+	if left, found, _ := unstructured.NestedMap(template, "metadata", field); found && len(left) == 0 {
+		unstructured.RemoveNestedField(template, "metadata", field)
+	}
+}
+
+// dropInjectedAntiAffinity removes the terms that keep canary and stable pods apart, which Argo puts on ReplicaSets. They are
+// told by the hash that they select.
+func dropInjectedAntiAffinity(template map[string]any) {
+	path := []string{"spec", "affinity", "podAntiAffinity"}
+	for list, inner := range map[string][]string{
+		"preferredDuringSchedulingIgnoredDuringExecution": {"podAffinityTerm"},
+		"requiredDuringSchedulingIgnoredDuringExecution":  nil,
+	} {
+		terms, found, _ := unstructured.NestedSlice(template, append(slices.Clone(path), list)...)
+		if !found {
+			continue
+		}
+		kept := slices.DeleteFunc(terms, func(term any) bool { return selectsHash(term, inner) })
+		if len(kept) == 0 {
+			unstructured.RemoveNestedField(template, append(slices.Clone(path), list)...)
+			continue
+		}
+		_ = unstructured.SetNestedSlice(template, kept, append(slices.Clone(path), list)...) // it was there
+	}
+	for n := len(path); n > 1; n-- {
+		if left, found, _ := unstructured.NestedMap(template, path[:n]...); found && len(left) == 0 {
+			unstructured.RemoveNestedField(template, path[:n]...)
+		}
+	}
+}
+
+func selectsHash(term any, inner []string) bool {
+	fields, ok := term.(map[string]any)
+	if !ok {
+		return false
+	}
+	expressions, _, _ := unstructured.NestedSlice(fields, append(slices.Clone(inner), "labelSelector", "matchExpressions")...)
+	return slices.ContainsFunc(expressions, func(e any) bool {
+		m, ok := e.(map[string]any)
+		return ok && m["key"] == rolloutHash
+	})
+}
