@@ -39,6 +39,17 @@ type suite struct {
 	start    sync.Once
 	program  *scenario.Controller
 	startErr error
+
+	// pins is the lab on which mode pin is installed.
+	pins estate
+}
+
+// estate is a lab that tests share by namespaces, with a controller that works on all of it.
+type estate struct {
+	start   sync.Once
+	lab     *client.Lab
+	program *scenario.Controller
+	err     error
 }
 
 // place is where a lab is, or will be.
@@ -93,6 +104,7 @@ func (s *suite) end() error {
 	if s.program != nil {
 		errs = append(errs, s.program.Stop())
 	}
+	errs = append(errs, s.pins.end())
 	for range len(s.places) {
 		if p := <-s.places; p.lab != nil {
 			errs = append(errs, p.lab.Stop())

@@ -121,6 +121,7 @@ var kinds = map[string]schema.GroupVersionKind{
 	"cronjob":     {Group: "batch", Version: "v1", Kind: "CronJob"},
 	"configmap":   {Version: "v1", Kind: "ConfigMap"},
 	"secret":      {Version: "v1", Kind: "Secret"},
+	"rollout":     {Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"},
 	"machines":    {Group: "example.tidemark.dev", Version: "v1", Kind: "Machines"},
 }
 

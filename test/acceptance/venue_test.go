@@ -20,11 +20,27 @@ type venue struct {
 // API. The test runs in parallel with others on other labs.
 func alone(t *testing.T) venue {
 	t.Helper()
+	return aloneIn(t, func() bool { return t.Failed() }) // so that what it left behind makes no other test fail
+}
+
+// alonePinned is alone on a lab with mode pin installed.
+func alonePinned(t *testing.T) venue {
+	t.Helper()
+	v := aloneIn(t, func() bool { return true })
+	if err := scenario.InstallPin(t.Context(), v.lab); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// aloneIn gives the test a lab, which is closed when the test ends and spoilt says so.
+func aloneIn(t *testing.T, spoilt func() bool) venue {
+	t.Helper()
 	t.Parallel()
 	place := <-shared.places
 	t.Cleanup(func() {
-		if t.Failed() {
-			place.close(t) // so that what it left behind makes no other test fail
+		if spoilt() {
+			place.close(t)
 		}
 		shared.places <- place
 	})
@@ -81,7 +97,12 @@ func (v venue) standBy() *scenario.Controller {
 func (v venue) start(p scenario.Program) *scenario.Controller {
 	v.t.Helper()
 	p.Binary = shared.binary
-	c, err := scenario.Start(v.t.Context(), v.lab, p)
+	return v.begin(scenario.Start(v.t.Context(), v.lab, p))
+}
+
+// begin takes charge of a controller that was started.
+func (v venue) begin(c *scenario.Controller, err error) *scenario.Controller {
+	v.t.Helper()
 	if err != nil {
 		v.t.Fatal(err)
 	}

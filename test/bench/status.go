@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"tidemark.dev/tidemark/lab/client"
@@ -81,7 +77,7 @@ func (s *site) looks(ctx context.Context, n int, installed bool) (row []string, 
 		if err := s.lab.ResetRequests(ctx); err != nil {
 			return nil, err
 		}
-		took, peak, err := s.look(ctx)
+		_, took, peak, err := s.timed(ctx, "status", "-A")
 		if err != nil {
 			return nil, err
 		}
@@ -94,23 +90,4 @@ func (s *site) looks(ctx context.Context, n int, installed bool) (row []string, 
 	row = []string{grouped(n), grouped(n * statusReplicas), how, times.seconds(), peaks.text("%.0f", " MB"), asked.String()}
 	s.say("%v", row)
 	return row, nil
-}
-
-// look runs the command line once.
-func (s *site) look(ctx context.Context) (time.Duration, int64, error) {
-	c := exec.CommandContext(ctx, filepath.Join(s.programs, "tidemark"), "--kubeconfig", s.lab.Kubeconfig(), "--cache-dir", s.lab.Status().Directory, "status", "-A")
-	var out, remarks bytes.Buffer
-	c.Stdout, c.Stderr = &out, &remarks
-	begin := time.Now()
-	if err := c.Run(); err != nil {
-		return 0, 0, fmt.Errorf("tidemark status: %w\n%s", err, remarks.String())
-	}
-	took := time.Since(begin)
-	usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return 0, 0, errors.New("tidemark status: no usage of resources")
-	}
-	lines := bytes.Count(out.Bytes(), []byte("\n"))
-	s.say("%d lines, %.1fs; %s", lines, took.Seconds(), bytes.TrimSpace(remarks.Bytes()))
-	return took, usage.Maxrss * 1024, nil
 }

@@ -27,12 +27,15 @@ type stage struct {
 	lab        *client.Lab
 	binary     string
 	controller *scenario.Controller
+	argo       *client.ArgoRollouts
 }
 
 // incident is one of those that Tidemark exists for.
 type incident struct {
 	id     string
 	scenes []scene
+	// needs prepares what the incident needs beside the cluster; nil for nothing.
+	needs func(*stage, context.Context) error
 }
 
 // scene is one run of an incident.
@@ -75,13 +78,19 @@ func (s *stage) playAll(ctx context.Context, incidents []incident) []*judgement 
 	var judged []*judgement
 	for _, i := range incidents {
 		j := &judgement{id: i.id}
+		judged = append(judged, j)
+		if i.needs != nil {
+			if err := i.needs(s, ctx); err != nil {
+				j.add(false, "%v", err)
+				continue
+			}
+		}
 		for _, sc := range i.scenes {
 			if err := s.play(ctx, i.id, sc, j); err != nil {
 				j.add(false, "%s: %v", sc.title, err)
 				break
 			}
 		}
-		judged = append(judged, j)
 	}
 	return judged
 }
@@ -122,7 +131,7 @@ func (s *stage) startController(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if s.controller, err = scenario.Start(ctx, s.lab, scenario.Program{Binary: s.binary}); err != nil {
+	if s.controller, err = scenario.StartPinned(ctx, s.lab, scenario.Program{Binary: s.binary, Flags: []string{"--rollout-interval=1s"}}); err != nil {
 		return err
 	}
 	return s.controller.HasWatched(ctx)

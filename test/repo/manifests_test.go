@@ -227,6 +227,7 @@ func TestClusterRoleIsTheLeastThatWorks(t *testing.T) {
 		"apps/statefulsets":    {"patch"},
 		"apps/daemonsets":      {"patch"},
 		"batch/cronjobs":       {"patch"},
+		"argoproj.io/rollouts": {"patch"},
 		"/events":              {"create", "patch"},
 		"events.k8s.io/events": {"create", "patch"},
 		"authorization.k8s.io/selfsubjectaccessreviews": {"create"},

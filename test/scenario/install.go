@@ -17,12 +17,17 @@ const (
 )
 
 // Install applies deploy/manifests with the real kubectl, without pods of the controller.
-func Install(ctx context.Context, lab *client.Lab) error {
+func Install(ctx context.Context, lab *client.Lab) error { return install(ctx, lab, "install") }
+
+// InstallPin applies deploy/pin with the real kubectl, without pods of the controller.
+func InstallPin(ctx context.Context, lab *client.Lab) error { return install(ctx, lab, "installpin") }
+
+func install(ctx context.Context, lab *client.Lab, kustomization string) error {
 	root, err := Root()
 	if err != nil {
 		return err
 	}
-	if _, _, err := lab.Kubectl(ctx, "apply", "-k", filepath.Join(root, "test", "scenario", "install")); err != nil {
+	if _, _, err := lab.Kubectl(ctx, "apply", "-k", filepath.Join(root, "test", "scenario", kustomization)); err != nil {
 		return fmt.Errorf("install: %w", err)
 	}
 	return nil
