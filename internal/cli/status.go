@@ -106,15 +106,15 @@ func newStatus(s *session, name string) *cobra.Command {
 	return cmd
 }
 
-func (flags *statusFlags) register(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Show the fleets of all namespaces.")
-	f.StringVarP(&flags.selector, "selector", "l", "", "Show only workloads whose labels match, such as app=web.")
-	f.StringVarP(&flags.output, "output", "o", "", "Output format: wide, json, yaml or name.")
-	f.BoolVarP(&flags.watch, "watch", "w", false, "After the list, show each fleet again when it changes, until interrupted.")
-	f.DurationVar(&flags.interval, "interval", flags.interval, "How often --watch looks, at most.")
-	f.BoolVar(&flags.exitCode, "exit-code", false, "Exit with 1 when a fleet is not in step.")
-	f.BoolVar(&flags.noHeaders, "no-headers", false, "Leave out the header line.")
+func (f *statusFlags) register(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Show the fleets of all namespaces.")
+	set.StringVarP(&f.selector, "selector", "l", "", "Show only workloads whose labels match, such as app=web.")
+	set.StringVarP(&f.output, "output", "o", "", "Output format: wide, json, yaml or name.")
+	set.BoolVarP(&f.watch, "watch", "w", false, "After the list, show each fleet again when it changes, until interrupted.")
+	set.DurationVar(&f.interval, "interval", f.interval, "How often --watch looks, at most.")
+	set.BoolVar(&f.exitCode, "exit-code", false, "Exit with 1 when a fleet is not in step.")
+	set.BoolVar(&f.noHeaders, "no-headers", false, "Leave out the header line.")
 }
 
 var statusFormats = []string{"wide", "json", "yaml", "name"}

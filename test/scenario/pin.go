@@ -24,6 +24,10 @@ func StartPinned(ctx context.Context, lab *client.Lab, p Program) (*Controller, 
 	if err != nil {
 		return nil, err
 	}
+	// Not applied over the one of a program before, which has an address in it.
+	if _, _, err := lab.Kubectl(ctx, "delete", "mutatingwebhookconfiguration", v1.WebhookWorkloads, "--ignore-not-found"); err != nil {
+		return nil, err
+	}
 	if _, _, err := lab.Kubectl(ctx, "apply", "-f", filepath.Join(root, "deploy", "pin", "webhook.yaml")); err != nil {
 		return nil, err
 	}
