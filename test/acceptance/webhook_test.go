@@ -15,6 +15,7 @@ import (
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
+	"tidemark.dev/tidemark/lab/client"
 	"tidemark.dev/tidemark/lab/client/labtest"
 )
 
@@ -264,7 +265,13 @@ func TestWithoutItsWebhookADeployGoesThroughAndTheControllerCatchesUp(t *testing
 	first := s.pinned(web, "web", "")
 	s.rolledOut(web)
 
+	before := s.get(web)
 	s.must(c.Kill())
+	// What admission added has no owner, so an apply that does not name it takes nothing away.
+	_, _, err := v.lab.KubectlWithInput(t.Context(), edition(web, 2, "web:1"),
+		"apply", "-n", s.Namespace, "--server-side", "--field-manager=gitops", "--force-conflicts", "-f", "-")
+	s.must(err)
+	s.sameStamp(web, before)
 	s.set("web", "MODE", "two")
 	s.apply(edition(web, 2, "web:2"))
 	s.loads(mode, map[string]int{"two": 2}) // nothing rewrote its pods, which read what is applied
@@ -373,4 +380,42 @@ func TestRemovingTidemarkBlocksNoWrite(t *testing.T) {
 	s.rolledOut(web)
 	s.kubectl("delete", "--timeout=1m", "namespace", s.Namespace)
 	labtest.Kubectl(t, v.lab, "create", "namespace", s.Namespace) // for the end of the test
+}
+
+func TestAnArgoRolloutIsStampedAndItsUndoIsNotedInTheSameWrite(t *testing.T) {
+	v := alone(t)
+	h := v.webhooks(workloadWebhook, podWebhook)
+	labtest.StartArgoRollouts(t, v.lab)
+	stage := v.open("same-write-rollout", v1.ModePin)
+	stage.controller = h.serveAlone()
+	rollouts, err := v.lab.Rollouts(stage.Namespace)
+	stage.must(err)
+	s := &rolloutScene{stage, rollouts}
+	s.apply(webConfig + rolloutOf(2, canarySteps, "web:1"))
+	first := s.pinsOf(web)
+	if len(first) != 1 {
+		t.Fatalf("when it was created it got the pins %v", first)
+	}
+	state := s.is(client.RolloutHealthy)
+	s.set("web", "MODE", "two")
+	s.apply(rolloutOf(2, canarySteps, "web:2"))
+	if second := s.pinsOf(web); maps.Equal(first, second) {
+		t.Errorf("the new release is pinned to %v, as the one before it", second)
+	}
+	s.at(client.RolloutPaused, state)
+	s.must(rollouts.PromoteFull(t.Context(), "web"))
+	s.loads(mode, map[string]int{"two": 2})
+	state = s.is(client.RolloutHealthy)
+
+	s.must(rollouts.Undo(t.Context(), "web", 1))
+
+	if r := s.record(web); r.Last == nil || r.Last.Reason != stamp.RolledBack || !r.Objects["configmap/web"].HeldBack {
+		t.Errorf("the record after the undo: %+v", r)
+	}
+	if pins := s.pinsOf(web); !maps.Equal(pins, first) {
+		t.Errorf("the pins are %v, want %v as at first", pins, first)
+	}
+	s.at(client.RolloutPaused, state)
+	s.must(rollouts.PromoteFull(t.Context(), "web"))
+	s.loads(mode, map[string]int{"one": 2})
 }
