@@ -170,17 +170,17 @@ func (s survey) rolledBack() (Result, bool) {
 	if s.differ() || s.partly() || s.count(unsure, recently) > 0 || !s.behindOnPurpose() {
 		return Result{}, false
 	}
-	last := s.Record.Last
-	went := last != nil && last.Reason == stamp.RolledBack
-	if !went && len(s.heldBack()) == 0 {
+	if len(s.heldBack()) == 0 {
 		return Result{}, false
 	}
-	r := Result{Verdict: RolledBack, Reason: sentence("the workload went back to an older revision", s.facts())}
-	if last != nil {
+	r := Result{Verdict: RolledBack, Reason: sentence(wentBack, s.facts())}
+	if last := s.Record.Last; last != nil {
 		r.Since = last.Time
 	}
 	return r, true
 }
+
+const wentBack = "the workload went back to an older revision"
 
 func (s survey) rolling() (Result, bool) {
 	begun := s.rolloutBegun()
@@ -224,7 +224,11 @@ func (s survey) inStep() Result {
 		since = later(since, p.started())
 		since = later(since, trailing(x.object.Log, func(c digest.Content) bool { return c.Consumed(x.use) == x.Applied }))
 	}
-	return Result{Verdict: InStep, Since: since, Reason: s.facts()}
+	r := Result{Verdict: InStep, Since: since, Reason: s.facts()}
+	if s.Record != nil && s.Record.Last != nil && s.Record.Last.Reason == stamp.RolledBack {
+		r.Reason = sentence(wentBack, r.Reason)
+	}
+	return r
 }
 
 // behindOnPurpose reports whether pods are behind on nothing but what is held back.

@@ -107,8 +107,12 @@ func accounted(content digest.Content) *stamp.Record {
 	}).Record
 	return &r
 }
-func heldBack(r *stamp.Record) *stamp.Record {
+func wentBackTo(r *stamp.Record) *stamp.Record {
 	r.Last.Action, r.Last.Reason = stamp.WriteRecord, stamp.RolledBack
+	return r
+}
+func heldBack(r *stamp.Record) *stamp.Record {
+	r = wentBackTo(r)
 	r.Objects = map[string]stamp.ObjectRecord{"configmap/pricing": {HeldBack: true}}
 	return r
 }
@@ -220,6 +224,10 @@ func TestJudge(t *testing.T) {
 		"gone back, with pods that read what is applied": {
 			fleetOf(edited, pods(2, newPods), record(heldBack(rolled(80)))),
 			judged{RolledBack, 80, 0, "", "the workload went back to an older revision; 2 of 2 pods run what is applied"},
+		},
+		"gone back to what is applied, or to where it is again": {
+			fleetOf(edited, pods(2, newPods), record(wentBackTo(rolled(80)))),
+			judged{InStep, seconds(90, 2), 0, "", "the workload went back to an older revision; 2 of 2 pods run what is applied"},
 		},
 		"gone back, with pods that never ran anything else": {
 			fleetOf(edited, pods(2, oldPods), record(heldBack(rolled(80)))),
