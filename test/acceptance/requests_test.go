@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,9 +47,14 @@ func byController(r wire.Request) bool {
 	return r.User == fmt.Sprintf("system:serviceaccount:%s:%s", scenario.SystemNamespace, scenario.ServiceAccount)
 }
 
+// byTheClock are the groups that the controller asks every so often, whatever happens: whether pins are in force, and which
+// rights it has.
+var byTheClock = []string{"admissionregistration.k8s.io", "authorization.k8s.io"}
+
 // standing reports whether a request belongs to what goes on whatever the cluster does, or to the change that tells that
-// the controller has caught up: the Lease, watches that are renewed, that change's event and its history.
+// the controller has caught up: the Lease, what goes by the clock, watches that are renewed, that change's event and its
+// history.
 func standing(r wire.Request) bool {
-	return r.Resource == "leases" || r.Verb == "watch" || r.Resource == "events" && r.Verb != "list" ||
+	return r.Resource == "leases" || slices.Contains(byTheClock, r.Group) || r.Verb == "watch" || r.Resource == "events" && r.Verb != "list" ||
 		r.Verb == "patch" && r.Resource == "configmaps" || strings.HasPrefix(r.Path, "/api")
 }

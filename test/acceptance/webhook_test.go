@@ -19,13 +19,16 @@ import (
 	"tidemark.dev/tidemark/lab/client/labtest"
 )
 
-// apartInADeploy is how far apart the writes of one deploy are.
-const apartInADeploy = time.Second
+// The writes of one deploy are apartInADeploy apart, which is well within what the controller waits for more of them.
+const (
+	apartInADeploy = time.Second
+	longSettle     = "--settle=10s"
+)
 
 func TestOneDeployOfConfigurationThenImageIsOneRevision(t *testing.T) {
 	v := alone(t)
 	h := v.webhooks(workloadWebhook, podWebhook)
-	c := h.serve()
+	c := h.serve(longSettle)
 	for _, mode := range []string{v1.ModePin, v1.ModeRoll} {
 		t.Run(mode, func(t *testing.T) {
 			s := venue{t, v.lab}.open("one-deploy-"+mode, mode)
@@ -39,7 +42,7 @@ func TestOneDeployIsAtMostTwoRevisionsWithoutTheWebhook(t *testing.T) {
 	v := alone(t)
 	h := v.webhooks(podWebhook)
 	s := v.open("two-revisions", v1.ModePin)
-	s.controller = h.serve()
+	s.controller = h.serve(longSettle)
 	s.deploys(2, 2)
 }
 

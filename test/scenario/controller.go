@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -94,11 +93,11 @@ func (c *Controller) launch(config *rest.Config, p Program) error {
 	if err := writeKubeconfig(config, kubeconfig); err != nil {
 		return err
 	}
-	metrics, err := freeAddress()
+	metrics, err := FreeAddress()
 	if err != nil {
 		return err
 	}
-	probe, err := freeAddress()
+	probe, err := FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -132,14 +131,6 @@ func writeKubeconfig(config *rest.Config, path string) error {
 	k.Contexts["lab"] = &clientcmdapi.Context{Cluster: "lab", AuthInfo: "controller"}
 	k.CurrentContext = "lab"
 	return clientcmd.WriteToFile(*k, path)
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 func (c *Controller) await(ctx context.Context, standBy bool) error {

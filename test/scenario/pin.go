@@ -16,7 +16,7 @@ func StartPinned(ctx context.Context, lab *client.Lab, p Program) (*Controller, 
 	if err := InstallPin(ctx, lab); err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	address, err := FreeAddress()
 	if err != nil {
 		return nil, err
 	}
