@@ -2,10 +2,12 @@ package cluster
 
 import (
 	"context"
+	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
@@ -14,7 +16,7 @@ import (
 // Pinning is what of mode pin is installed in a cluster.
 type Pinning struct {
 	// Policy says that the API server rewrites new pods by the policy [v1.PolicyPin] with its binding, Webhook that the webhook
-	// [v1.WebhookPods] does.
+	// [v1.WebhookPods] does. A webhook whose certificate nothing vouches for yet is never asked, and does not count.
 	Policy, Webhook bool
 	// Served says that the API server has such policies: from Kubernetes 1.36 on.
 	Served bool
@@ -30,8 +32,8 @@ func (p Pinning) InForce() bool { return p.Policy || p.Webhook || p.Hidden }
 // FindPinning looks for what of mode pin is installed.
 func FindPinning(ctx context.Context, c client.Reader) (Pinning, error) {
 	p := Pinning{Served: true}
-	find := func(kind, name string) (found bool, err error) {
-		err = c.Get(ctx, client.ObjectKey{Name: name}, metadataOf(admissionregistrationv1.SchemeGroupVersion.WithKind(kind)))
+	get := func(name string, into client.Object) (found bool, err error) {
+		err = c.Get(ctx, client.ObjectKey{Name: name}, into)
 		switch {
 		case apierrors.IsForbidden(err):
 			p.Hidden = true
@@ -44,6 +46,15 @@ func FindPinning(ctx context.Context, c client.Reader) (Pinning, error) {
 		}
 		return err == nil, err
 	}
+	find := func(kind, name string) (found bool, err error) {
+		return get(name, metadataOf(admissionregistrationv1.SchemeGroupVersion.WithKind(kind)))
+	}
+	trusted := func(name string) (bool, error) {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration"))
+		found, err := get(name, u)
+		return found && hasAuthority(u), err
+	}
 	var err error
 	if p.Policy, err = find("MutatingAdmissionPolicy", v1.PolicyPin); err != nil {
 		return p, err
@@ -53,9 +64,19 @@ func FindPinning(ctx context.Context, c client.Reader) (Pinning, error) {
 		return p, err
 	}
 	p.Policy = p.Policy && bound
-	if p.Webhook, err = find("MutatingWebhookConfiguration", v1.WebhookPods); err != nil {
+	if p.Webhook, err = trusted(v1.WebhookPods); err != nil {
 		return p, err
 	}
-	p.Workloads, err = find("MutatingWebhookConfiguration", v1.WebhookWorkloads)
+	p.Workloads, err = trusted(v1.WebhookWorkloads)
 	return p, err
+}
+
+// hasAuthority reports whether all webhooks of a configuration name an authority for the certificate of what serves them.
+func hasAuthority(configuration *unstructured.Unstructured) bool {
+	webhooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
+	return !slices.ContainsFunc(webhooks, func(w any) bool {
+		webhook, _ := w.(map[string]any)
+		authority, _, _ := unstructured.NestedString(webhook, "clientConfig", "caBundle")
+		return authority == ""
+	})
 }

@@ -10,8 +10,8 @@ import (
 
 const (
 	notInForce = "pins are not in force: neither the admission policy " + v1.PolicyPin + " with its binding nor the webhook " + v1.WebhookPods +
-		" is installed, so new pods of workloads in mode pin read what is applied"
-	inBetween = "the webhook " + v1.WebhookWorkloads + " is not installed: where a deploy changes configuration and image one after the " +
+		" is installed and trusted, so new pods of workloads in mode pin read what is applied"
+	inBetween = "the webhook " + v1.WebhookWorkloads + " is not installed, or not trusted yet: where a deploy changes configuration and image one after the " +
 		"other, kubectl rollout undo may land on a revision in between, with the new image and the old configuration"
 )
 

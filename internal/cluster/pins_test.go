@@ -364,8 +364,14 @@ func TestASurveyRemarksWhatModePinLacks(t *testing.T) {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 	policy := &admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: meta(v1.PolicyPin)}
 	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: meta(v1.PolicyPin)}
-	pods := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta(v1.WebhookPods)}
-	workloads := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta(v1.WebhookWorkloads)}
+	webhook := func(name string, authority []byte) *admissionregistrationv1.MutatingWebhookConfiguration {
+		return &admissionregistrationv1.MutatingWebhookConfiguration{
+			ObjectMeta: meta(name), Webhooks: []admissionregistrationv1.MutatingWebhook{{
+				Name: name, ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: authority},
+			}},
+		}
+	}
+	pods, workloads := webhook(v1.WebhookPods, []byte("authority")), webhook(v1.WebhookWorkloads, []byte("authority"))
 	const force, between = "pins are not in force", "the webhook tidemark-workloads is not installed"
 	for name, tc := range map[string]struct {
 		namespace string
@@ -373,10 +379,13 @@ func TestASurveyRemarksWhatModePinLacks(t *testing.T) {
 		forbidden []string
 		want      []string
 	}{
-		"nothing":                             {"shop", nil, nil, []string{between, force}},
-		"everything":                          {"shop", []client.Object{policy, binding, workloads}, nil, nil},
-		"a policy that nothing binds":         {"shop", []client.Object{policy, workloads}, nil, []string{force}},
-		"the pod webhook":                     {"shop", []client.Object{pods}, nil, []string{between}},
+		"nothing":                     {"shop", nil, nil, []string{between, force}},
+		"everything":                  {"shop", []client.Object{policy, binding, workloads}, nil, nil},
+		"a policy that nothing binds": {"shop", []client.Object{policy, workloads}, nil, []string{force}},
+		"the pod webhook":             {"shop", []client.Object{pods}, nil, []string{between}},
+		"webhooks that no authority vouches for": {
+			"shop", []client.Object{webhook(v1.WebhookPods, nil), webhook(v1.WebhookWorkloads, nil)}, nil, []string{between, force},
+		},
 		"what may not be looked at":           {"shop", nil, []string{"get mutatingwebhookconfigurations", "get mutatingadmissionpolicies"}, nil},
 		"what may not be looked at in part":   {"shop", nil, []string{"get mutatingwebhookconfigurations"}, nil},
 		"where no workload is in mode pin":    {"quiet", nil, nil, nil},

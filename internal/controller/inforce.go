@@ -13,8 +13,14 @@ import (
 	"tidemark.dev/tidemark/internal/cluster"
 )
 
-// pinningEvery is how often it is looked at whether pins are in force.
-const pinningEvery = 15 * time.Second
+const (
+	// pinningEvery is how often it is looked at whether pins are in force, unpinnedEvery while they are not.
+	pinningEvery  = 15 * time.Second
+	unpinnedEvery = 5 * time.Second
+	// pinningTakes is how long the API server is given to hear of a policy or a webhook that appeared. Pods that it creates
+	// before read the sources.
+	pinningTakes = 3 * time.Second
+)
 
 // noPins is what to do when nothing makes pods read what their pins say.
 const noPins = "nothing makes new pods read what their pins say, neither the policy " + v1.PolicyPin + " with its binding nor the webhook " +
@@ -38,19 +44,37 @@ func (p *pinning) NeedLeaderElection() bool { return false }
 
 // Start looks again and again until the context ends.
 func (p *pinning) Start(ctx context.Context) error {
+	appeared := false
 	for {
+		next := pinningEvery
 		found, err := cluster.FindPinning(ctx, p.reader)
-		if err == nil {
+		switch {
+		case err != nil:
+			if ctx.Err() == nil {
+				p.log.V(1).Info("Cannot look whether pins are in force; trying again", "error", err.Error())
+			}
+		case found.InForce() && p.known() && !p.inForce() && !appeared:
+			appeared, next = true, pinningTakes
+		default:
 			p.saw(found)
-		} else if ctx.Err() == nil {
-			p.log.V(1).Info("Cannot look whether pins are in force; trying again", "error", err.Error())
+			appeared = false
+			if !found.InForce() {
+				next = unpinnedEvery
+			}
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-p.clock.After(pinningEvery):
+		case <-p.clock.After(next):
 		}
 	}
+}
+
+// known reports whether it was looked at.
+func (p *pinning) known() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last != nil
 }
 
 func (p *pinning) saw(found cluster.Pinning) {

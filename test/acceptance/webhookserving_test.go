@@ -137,7 +137,7 @@ func TestThePodWebhookRewritesAsThePolicyDoes(t *testing.T) {
 	if h.callsThatFailed() != failed {
 		t.Error("a call of the webhook failed")
 	}
-	s.metricIs(`tidemark_admissions_total{outcome="rewritten",webhook="pods"}`, 1)
+	s.metricIs(`tidemark_admissions_total{outcome="rewritten",webhook="pods"}`, asked+1)
 	if _, called, err := s.controller.Metric(t.Context(), `tidemark_admissions_total{outcome="unchanged",webhook="pods"}`); err != nil || called {
 		t.Errorf("a pod without pins is none of the webhook's business; %v", err)
 	}

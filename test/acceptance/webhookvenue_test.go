@@ -116,6 +116,23 @@ func (h *hooks) serveAlone(flags ...string) *scenario.Controller {
 	return h.start(scenario.Program{Flags: h.flags(flags), StandBy: true})
 }
 
+// asked is how often each webhook was asked when start returns.
+const asked = 1
+
+// start starts a controller, and waits until the API server asks each of the webhooks: it takes a while to hear of a
+// certificate that the controller made.
+func (h *hooks) start(p scenario.Program) *scenario.Controller {
+	h.t.Helper()
+	c := h.venue.start(p)
+	probes := map[string]scenario.Asked{workloadWebhook: scenario.WorkloadsAsked, podWebhook: scenario.PodsRewritten}
+	for _, file := range h.files {
+		if err := scenario.AwaitAdmission(h.t.Context(), h.lab, probes[file]); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	return c
+}
+
 func (h *hooks) flags(more []string) []string {
 	host, _, _ := net.SplitHostPort(h.address)
 	return append([]string{"--webhook", "--webhook-address", h.address, "--webhook-name", host}, more...)
