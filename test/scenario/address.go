@@ -15,11 +15,12 @@ const (
 	lastPort  = 30000
 )
 
-var nextPort atomic.Uint32
-
-func init() {
-	nextPort.Store(rand.Uint32N(lastPort - firstPort)) //nolint:gosec // only so that other test programs begin elsewhere
-}
+// nextPort begins anywhere, so that other test programs begin elsewhere.
+var nextPort = func() *atomic.Uint32 {
+	n := &atomic.Uint32{}
+	n.Store(rand.Uint32N(lastPort - firstPort))
+	return n
+}()
 
 // FreeAddress returns an address on the loopback interface that nothing listens on, another one at each call.
 func FreeAddress() (string, error) {
