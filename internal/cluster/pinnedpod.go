@@ -1,9 +1,13 @@
 package cluster
 
 import (
+	"strings"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/rewrite"
@@ -18,6 +22,19 @@ type PinnedPod struct {
 	Pinned bool
 	// Mismatches are the references that do not read what the pins say, or why the pins cannot be read; in words.
 	Mismatches []string
+	// Revision says of which revision of which workload it is; nil when of none.
+	Revision *PodRevision
+	// ReadySince is since when it is ready; zero when it is not, or has ended, or is going.
+	ReadySince time.Time
+}
+
+// PodRevision is a revision of a workload, as its pods name it.
+type PodRevision struct {
+	// Owner and Name are the workload's.
+	Owner schema.GroupVersionKind
+	Name  string
+	// Hash is the value of the label that tells the revision's pods.
+	Hash string
 }
 
 // DeepCopyObject implements runtime.Object. The mismatches are shared: nobody changes them.
@@ -36,6 +53,9 @@ func MatchPins(obj any) (any, error) {
 	out := &PinnedPod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 	}}
+	if !Finished(pod) && pod.DeletionTimestamp == nil {
+		out.Revision, out.ReadySince = revisionOfPod(pod), podReadySince(pod)
+	}
 	text, pinned := pod.Annotations[v1.AnnotationPins]
 	if !pinned || Finished(pod) || pod.DeletionTimestamp != nil {
 		return out, nil
@@ -52,4 +72,35 @@ func MatchPins(obj any) (any, error) {
 		}
 	}
 	return out, nil
+}
+
+// revisionOfPod goes by the pod's labels and by its controller. That of a Deployment's or a Rollout's pod is a ReplicaSet, which is
+// named after the workload and the hash.
+func revisionOfPod(pod *corev1.Pod) *PodRevision {
+	owner, hash := metav1.GetControllerOf(pod), revisionOf(pod.Labels)
+	if owner == nil || hash == "" {
+		return nil
+	}
+	r := &PodRevision{Owner: schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind), Name: owner.Name, Hash: hash}
+	if r.Owner.Kind != "ReplicaSet" {
+		return r
+	}
+	name, named := strings.CutSuffix(owner.Name, "-"+hash)
+	if !named {
+		return nil
+	}
+	r.Name, r.Owner = name, deployment
+	if pod.Labels[rolloutHash] != "" {
+		r.Owner = argoRollout
+	}
+	return r
+}
+
+func podReadySince(pod *corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }

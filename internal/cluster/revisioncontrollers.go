@@ -124,14 +124,11 @@ func (h *History) countPods(ctx context.Context) (podCounts, error) {
 
 // readiness counts a pod as ready, and as available: ready for as long as the workload asks for.
 func readiness(pod *corev1.Pod, minReady time.Duration, now time.Time) (ready, available int) {
-	for _, c := range pod.Status.Conditions {
-		if c.Type != corev1.PodReady || c.Status != corev1.ConditionTrue {
-			continue
-		}
-		if now.Sub(c.LastTransitionTime.Time) >= minReady {
-			return 1, 1
-		}
+	switch since := podReadySince(pod); {
+	case since.IsZero():
+		return 0, 0
+	case now.Sub(since) < minReady:
 		return 1, 0
 	}
-	return 0, 0
+	return 1, 1
 }

@@ -87,6 +87,7 @@ type Controller struct {
 	announcer announcer
 	slots     *slots
 	memory    *memory
+	sightings *sightings
 
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[ID]
@@ -101,7 +102,7 @@ func Register(ctx context.Context, mgr manager.Manager, o Options, metrics *Metr
 		options: o, client: mgr.GetClient(), reader: mgr.GetAPIReader(), clock: o.Clock,
 		copier: &cluster.Copier{Client: o.Direct, Key: o.Key},
 		log:    mgr.GetLogger().WithName("controller"), index: newIndex(), releases: newReleases(), metrics: metrics,
-		announcer: announcer{o.Recorder}, memory: newMemory(),
+		announcer: announcer{o.Recorder}, memory: newMemory(), sightings: newSightings(),
 	}
 	c.slots = newSlots(o.MaxRolling, o.RollTimeout)
 	signs := newSigns(o.Clock)

@@ -24,6 +24,7 @@ func (c *Controller) addPinning(mgr manager.Manager) error {
 	}
 	err := mgr.Add(&podWatch{
 		pods: c.options.Pods, client: c.client, clock: c.clock, log: c.log, metrics: c.metrics, announcer: c.announcer,
+		sightings: c.sightings, ready: func(id ID) { c.enqueue(id) },
 		off: map[types.NamespacedName]bool{},
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +19,7 @@ import (
 	"tidemark.dev/tidemark/internal/cluster"
 )
 
-// podWatch watches whether pods read what their pins say. A pod that was created while nothing rewrote pods never will: it is
+// podWatch watches whether pods read what their pins say, and which are ready. A pod that was created while nothing rewrote pods never will: it is
 // told of by an Event on it, and counted.
 type podWatch struct {
 	// pods gives pods as [cluster.PinnedPod]; it is started when this process leads.
@@ -28,6 +29,9 @@ type podWatch struct {
 	log       logr.Logger
 	metrics   *Metrics
 	announcer announcer
+	// sightings takes in which pods are ready, and ready is called when one of a workload has become so.
+	sightings *sightings
+	ready     func(ID)
 
 	mu sync.Mutex
 	// off are the pods that do not read what their pins say.
@@ -69,6 +73,9 @@ func (w *podWatch) watch(ctx context.Context) error {
 			}
 			if p, ok := o.(*cluster.PinnedPod); ok {
 				w.note(p, false)
+				gone := *p
+				gone.ReadySince = time.Time{}
+				w.sightings.saw(&gone)
 			}
 		},
 	})
@@ -80,7 +87,13 @@ func (w *podWatch) watch(ctx context.Context) error {
 
 func (w *podWatch) saw(o any) {
 	p, ok := o.(*cluster.PinnedPod)
-	if !ok || !w.note(p, len(p.Mismatches) > 0) {
+	if !ok {
+		return
+	}
+	if id, news := w.sightings.saw(p); news {
+		w.ready(id)
+	}
+	if !w.note(p, len(p.Mismatches) > 0) {
 		return
 	}
 	pod := &corev1.Pod{ObjectMeta: p.ObjectMeta}

@@ -51,7 +51,13 @@ func (c *Controller) Reconcile(ctx context.Context, id ID) (reconcile.Result, er
 		c.sayUnread(s, err)
 		return reconcile.Result{}, err
 	}
-	result, err := c.act(ctx, s, v, stamp.Decide(v.state))
+	d := stamp.Decide(v.state)
+	result, err := c.act(ctx, s, v, d)
+	if err == nil && d.Action == stamp.Nothing {
+		var noted reconcile.Result
+		noted, err = c.noteAvailable(ctx, s, v, d)
+		result = sooner(result, noted.RequeueAfter)
+	}
 	if err != nil {
 		return result, err
 	}
@@ -86,6 +92,10 @@ func (c *Controller) act(ctx context.Context, s *subject, v view, d stamp.Decisi
 
 // roll writes the stamp as soon as it may be written.
 func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decision) (reconcile.Result, error) {
+	if d.Reason != stamp.ContentChanged && c.memory.recall(s.id).stampLost {
+		c.yield(s.id) // it would be lost again, and asked for again
+		return reconcile.Result{}, nil
+	}
 	if c.outOfForce(d) {
 		c.yield(s.id)
 		c.sayHeld(s, "pins", noPins)
@@ -235,6 +245,9 @@ func (c *Controller) rest(ctx context.Context, s *subject, v view, d stamp.Decis
 // template, so whatever else is decided goes with it: one rollout, of pods that could not start before. No pace applies, and no
 // bound: nothing runs that it could disturb, and a pending Helm release may be waiting for these very pods.
 func (c *Controller) enable(ctx context.Context, s *subject, v view, d stamp.Decision) (reconcile.Result, error) {
+	if c.outOfForce(d) {
+		d = stamp.Decision{Action: stamp.Nothing, Reason: d.Reason} // the scheduler is no reason to wait for pins
+	}
 	d, err := c.pin(ctx, v, d)
 	if err != nil {
 		return c.afterWrite(s, false, err)

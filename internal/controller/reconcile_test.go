@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,7 +90,7 @@ func newWorld(t *testing.T, o Options) *world {
 	clock := clocktesting.NewFakeClock(noon)
 	w.Controller = &Controller{
 		options: o, client: w.api, reader: w.api, clock: clock, log: logr.Discard(), index: newIndex(), releases: newReleases(),
-		metrics: metrics, announcer: announcer{w.notes}, memory: newMemory(), slots: newSlots(o.MaxRolling, time.Hour),
+		metrics: metrics, announcer: announcer{w.notes}, memory: newMemory(), sightings: newSightings(), slots: newSlots(o.MaxRolling, time.Hour),
 	}
 	w.watcher = &watcher{clock: clock, namespaces: true, synced: map[workload.ObjectKind]time.Time{workload.ConfigMap: noon}}
 	return w
@@ -250,6 +251,47 @@ func TestAStampThatGetsLostIsSaidOnceAndNotFoughtFor(t *testing.T) {
 	}
 }
 
+func TestPinsThatGetLostAreNotAskedForAgainAndAgain(t *testing.T) {
+	w := newWorld(t, Options{})
+	id := w.has("pricing")
+	obj, ok := w.index.workload(id).object.DeepCopyObject().(*appsv1.Deployment)
+	if !ok {
+		t.Fatal("it is no Deployment")
+	}
+	obj.Annotations[v1.AnnotationMode] = v1.ModePin // and so it wants its first pins
+	w.index.putWorkload(deployment, obj)
+	w.memory.change(id, func(r *recollection) { r.stampLost = true })
+	for range 3 {
+		w.look(id)
+	}
+	w.wrote(0)
+}
+
+func TestARevisionWithAnAvailablePodIsNotedByOneWrite(t *testing.T) {
+	w := newWorld(t, Options{})
+	id := w.has("pricing")
+	ready := func(pod, hash string) {
+		w.sightings.saw(&cluster.PinnedPod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: pod, UID: types.UID(pod)}, ReadySince: noon.Add(-time.Minute),
+			Revision: &cluster.PodRevision{Owner: id.GVK, Name: "pricing", Hash: hash},
+		})
+	}
+	w.look(id)
+	w.wrote(0)
+	for pod, hash := range map[string]string{"a": "one", "b": "one", "c": "two"} {
+		ready(pod, hash)
+	}
+	w.look(id)
+	w.wrote(1)
+	if !strings.Contains(w.api.patches[0], `"tidemark.dev/seen-available":"one,two"`) || strings.Contains(w.api.patches[0], "spec") {
+		t.Errorf("it wrote %s", w.api.patches[0])
+	}
+	w.look(id) // the watch has not shown it yet
+	w.comesBack(id)
+	w.look(id)
+	w.wrote(1)
+}
+
 func TestThatRevisionsMayNotBeReadIsSaidOnce(t *testing.T) {
 	w := newWorld(t, Options{})
 	id := w.has("pricing")
@@ -286,7 +328,10 @@ func (w *world) comesBack(id ID) {
 	if err := json.Unmarshal([]byte(body), patched); err != nil {
 		w.t.Fatal(err)
 	}
-	obj.ResourceVersion, obj.Labels = w.api.version(), patched.Labels
+	obj.ResourceVersion = w.api.version()
+	if patched.Labels != nil {
+		obj.Labels = patched.Labels
+	}
 	maps.Copy(obj.Annotations, patched.Annotations)
 	w.index.putWorkload(deployment, obj)
 }
@@ -297,6 +342,10 @@ func TestTheSchedulerThatWaveTookAwayComesBackWithWhateverElseIsWanted(t *testin
 		state func(w *world, obj *appsv1.Deployment)
 		want  []string // of the only patch; none for none
 	}{
+		"it would get pins, which are not in force": {func(w *world, obj *appsv1.Deployment) {
+			obj.Annotations[v1.AnnotationMode] = v1.ModePin
+			w.pinning = &pinning{last: &cluster.Pinning{}}
+		}, []string{restores}},
 		"nothing else is wanted": {func(*world, *appsv1.Deployment) {}, []string{restores}},
 		"it is not known yet": {func(_ *world, obj *appsv1.Deployment) {
 			delete(obj.Annotations, v1.AnnotationRecord)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -102,5 +103,41 @@ func (s *scene) holds(name string, data map[string]string) {
 	s.must(s.API.Get(s.t.Context(), ctrlclient.ObjectKey{Namespace: s.Namespace, Name: name}, cm))
 	if !maps.Equal(cm.Data, data) || cm.Immutable == nil || !*cm.Immutable {
 		s.t.Errorf("snapshot %s holds %v, immutable %v; want %v, immutable", name, cm.Data, cm.Immutable, data)
+	}
+}
+
+func TestARollbackPassesOverARevisionThatNeverHadAPod(t *testing.T) {
+	t.Parallel()
+	s := openPinned(t, "seen-available")
+	const web = "deployment/web"
+	s.apply(webConfig + program(web, 2, ofImage("1")))
+	s.pinned(web, "web", "")
+	s.rolledOut(web)
+	hash := func() string {
+		return s.kubectl("get", "pod", "-l", "app=web", "--sort-by=.metadata.creationTimestamp", "-o", `jsonpath={.items[-1:].metadata.labels.pod-template-hash}`)
+	}
+	first := hash()
+	s.eventually("the revision to be noted", func() error {
+		if noted := s.get(web).GetAnnotations()[v1.AnnotationSeenAvailable]; !strings.Contains(noted, first) {
+			return fmt.Errorf("noted is %q, want %s in it", noted, first)
+		}
+		return nil
+	})
+
+	s.apply(program(web, 2, ofImage("2"), noNode))
+	s.eventually("the revision that no node takes", func() error {
+		for _, r := range s.listed(web) {
+			if r.Images[0].Image == "tidemark-sample:2" {
+				return nil
+			}
+		}
+		return errors.New("it is not there")
+	})
+	s.apply(program(web, 2, ofImage("3")))
+	s.rolledOut(web)
+
+	s.does("rollback "+web+" --wait", "is passed over")
+	if now := hash(); now != first {
+		t.Errorf("its pods are of revision %s, want %s", now, first)
 	}
 }
