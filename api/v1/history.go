@@ -14,6 +14,7 @@ const FieldManagerRollback = "tidemark-rollback"
 const (
 	KindRevisionList = "RevisionList"
 	KindDifference   = "Difference"
+	KindRollback     = "Rollback"
 )
 
 // RevisionList is what `tidemark history KIND/NAME -o json` prints.
@@ -29,6 +30,31 @@ type RevisionList struct {
 	Items []Revision `json:"items"`
 	// Remarks say what could not be read, and what is unknown because of it.
 	Remarks []string `json:"remarks,omitempty"`
+}
+
+// Rollback is what `tidemark rollback KIND/NAME -o json` prints once everything is written.
+type Rollback struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Workload   WorkloadReference `json:"workload"`
+	// DryRun is "client" or "server" when nothing was written; absent otherwise.
+	DryRun string `json:"dryRun,omitempty"`
+	// Unchanged says that the workload was at the revision already.
+	Unchanged bool `json:"unchanged,omitempty"`
+	// From is the revision before; absent when the present template was none yet.
+	From *Revision `json:"from,omitempty"`
+	To   Revision  `json:"to"`
+	// Sources are the objects that have the content of a copy again.
+	Sources []RestoredSource `json:"sources,omitempty"`
+	// Remarks say what was passed over, and what one should know.
+	Remarks []string `json:"remarks,omitempty"`
+}
+
+// RestoredSource is a config object that has the content of a copy again.
+type RestoredSource struct {
+	// Object is "configmap/NAMESPACE/NAME" or "secret/NAMESPACE/NAME", Copy the name of the copy.
+	Object string `json:"object"`
+	Copy   string `json:"copy"`
 }
 
 // Revision is one retained revision of a workload.

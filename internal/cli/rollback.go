@@ -9,7 +9,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
+	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/revision"
 )
 
 // Values of --dry-run.
@@ -27,6 +29,7 @@ type rollbackFlags struct {
 	wait          bool
 	timeout       time.Duration
 	dryRun        string
+	output        string
 }
 
 // rollbackOptions are what rollback does.
@@ -40,6 +43,9 @@ type rollbackOptions struct {
 	wait          bool
 	timeout       time.Duration
 	dryRun        string
+	// output is the format of the document on Out; with one, the words for people go to ErrOut. "" for words only.
+	output  string
+	remarks []string
 }
 
 func newRollback(s *session, name string) *cobra.Command {
@@ -79,7 +85,10 @@ func newRollback(s *session, name string) *cobra.Command {
 
 			# To a certain revision, with the ConfigMaps themselves
 			tidemark history statefulset/db
-			tidemark rollback statefulset/db --to-revision 3 --restore-source`),
+			tidemark rollback statefulset/db --to-revision 3 --restore-source
+
+			# In a script: the revision that it went to
+			tidemark rollback deployment/web -o json | jq .to.revision`),
 		ValidArgsFunction: s.completeOneWorkload,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := flags.toOptions(args)
@@ -105,17 +114,24 @@ func (f *rollbackFlags) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.dryRun, "dry-run", f.dryRun,
 		"Write nothing: \"client\" says what would be written, \"server\" also asks the API server whether it would be.")
 	flags.Lookup("dry-run").NoOptDefVal = dryRunServer
+	flags.StringVarP(&f.output, "output", "o", "", "Output format: json or yaml; what is said for people goes to standard error then.")
+	completeFormat(cmd, rollbackFormats)
 	offer(cmd, "dry-run", fixed(dryRunNone, dryRunClient, dryRunServer))
 	offer(cmd, "to-revision", func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return f.completeRevisions(cmd, args), noFiles
 	})
 }
 
+var rollbackFormats = []string{"json", "yaml"}
+
 func (f *rollbackFlags) toOptions(args []string) (*rollbackOptions, error) {
+	if err := checkFormat(f.output, rollbackFormats...); err != nil {
+		return nil, err
+	}
 	look, err := f.look(args)
 	return &rollbackOptions{
 		IOStreams: f.IOStreams, clock: f.Clock, look: look,
-		to: f.to, restoreSource: f.restoreSource, wait: f.wait, timeout: f.timeout, dryRun: f.dryRun,
+		to: f.to, restoreSource: f.restoreSource, wait: f.wait, timeout: f.timeout, dryRun: f.dryRun, output: f.output,
 	}, err
 }
 
@@ -158,6 +174,11 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 	if err := o.write(ctx, h, p); err != nil {
 		return err
 	}
+	if o.output != "" {
+		if err := printDocument(o.Out, o.output, o.document(h, p)); err != nil {
+			return err
+		}
+	}
 	if !o.wait || p.nothing {
 		return nil
 	}
@@ -165,13 +186,18 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 }
 
 func (o *rollbackOptions) remark(texts ...string) {
+	o.remarks = append(o.remarks, texts...)
 	for _, t := range texts {
 		fmt.Fprintln(o.ErrOut, "remark:", t)
 	}
 }
 
 func (o *rollbackOptions) say(format string, args ...any) error {
-	_, err := fmt.Fprintf(o.Out, format+"\n", args...)
+	out := o.Out
+	if o.output != "" {
+		out = o.ErrOut
+	}
+	_, err := fmt.Fprintf(out, format+"\n", args...)
 	return err
 }
 
@@ -243,4 +269,23 @@ func (o *rollbackOptions) write(ctx context.Context, h *cluster.History, p rollb
 		}
 	}
 	return nil
+}
+
+// document is what a script wants to know of what was done.
+func (o *rollbackOptions) document(h *cluster.History, p rollbackPlan) v1.Rollback {
+	d := v1.Rollback{
+		APIVersion: v1.APIVersion, Kind: v1.KindRollback, Workload: referenceTo(h), Unchanged: p.nothing,
+		To: revisionDocument(h, p.to, nil, false), Remarks: o.remarks,
+	}
+	if o.dryRun != dryRunNone {
+		d.DryRun = o.dryRun
+	}
+	if current, has := revision.Current(h.Revisions); has {
+		from := revisionDocument(h, current, nil, false)
+		d.From = &from
+	}
+	for _, c := range p.sources {
+		d.Sources = append(d.Sources, v1.RestoredSource{Object: c.Object.String(), Copy: c.Copy})
+	}
+	return d
 }

@@ -33,6 +33,7 @@ func TestWrongCallsOfTheVerbsOfRevisionsSayWhatToWrite(t *testing.T) {
 		"rollback deployment/a --to-revision 0":      "is no number of a revision",
 		"rollback deployment/a --dry-run=maybe":      "is none of none, client and server",
 		"rollback deployment/a --dry-run --wait":     "--wait does not go with --dry-run",
+		"rollback deployment/a -o wide":              "is no format",
 		"rollback deployment/a --timeout 1m":         "--timeout is for --wait",
 		"rollback deployment/a --wait --timeout=-1s": "is negative",
 	} {

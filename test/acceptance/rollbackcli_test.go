@@ -205,6 +205,11 @@ func TestTheCommandLineRollsBackPastTheRevisionInBetween(t *testing.T) {
 			if now := s.imageAndPin(web); now != "tidemark-sample:2 configmap/web=web-second" {
 				t.Errorf("after dry runs it has %s", now)
 			}
+			document := v1.Rollback{}
+			s.must(json.Unmarshal([]byte(s.does("rollback "+web+" --dry-run -o json").out), &document))
+			if document.DryRun != "server" || document.To.Revision != 1 || document.From == nil || document.From.Revision != 3 || len(document.Remarks) == 0 {
+				t.Errorf("the document of a dry run is %+v", document)
+			}
 			s.does("rollback "+web+" --wait", "revision 2 is passed over", "image of app: tidemark-sample:2 → tidemark-sample:1",
 				"configmap/web: copy web-second (2) → copy web-first (1)", "is rolled out: 4 of 4 pods are updated, 4 available")
 			if now := s.imageAndPin(web); now != "tidemark-sample:1 configmap/web=web-first" {
