@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -75,15 +76,17 @@ func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T
 	s.set("sender-config", "LEASE_DURATION", "2m")
 	s.verdict("deployment/sender", "dormant")
 
-	s.must(s.Aged(t.Context(), 2*apart))
+	time.Sleep(apart) // after the edit
 	s.must(s.Drain(t.Context(), "node-1"))
 	s.rolledOut("deployment/sender")
 	s.loads(leaseDuration, map[string]int{"10m": 18, "2m": 6})
-	status := s.verdict("deployment/sender", "split")
-	if applied, behind := counts(status); applied != 6 || behind != 18 {
-		t.Errorf("status counts %d pods on the applied version and %d behind, want 6 and 18", applied, behind)
-	}
-	s.agreesWithRecord(status, leaseDuration)
+	s.eventually("status to know what each of the pods loaded", func() error {
+		if applied, behind := counts(s.verdict("deployment/sender", "split")); applied != 6 || behind != 18 {
+			return fmt.Errorf("it counts %d pods on the applied version and %d behind, want 6 and 18", applied, behind)
+		}
+		return nil
+	})
+	s.agreesWithRecord(s.verdict("deployment/sender", "split"), leaseDuration)
 	if s.stamp("deployment/sender") != "" {
 		t.Error("mode observe wrote a stamp")
 	}

@@ -22,9 +22,9 @@ const (
 	// nodes is how many each lab has.
 	nodes = 4
 	// places is how many labs there are, beside the shared one, for tests that need one alone.
-	places = 3
+	places = 2
 	// parallel is how many tests run at the same time: they wait more than they compute.
-	parallel = "8"
+	parallel = "5"
 )
 
 // suite is what the tests of the package share: a lab with one controller, on which most keep out of each other's way by

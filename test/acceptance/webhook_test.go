@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -348,10 +349,16 @@ func TestALargeWorkloadIsStampedWithALargeObject(t *testing.T) {
 	}
 	s.must(s.API.Create(t.Context(), large))
 	manifest := program("deployment/web", 0, "name: app\nimage: web:1\nenv:\n"+env)
-	_, _, err := v.lab.KubectlWithInput(t.Context(), manifest, "apply", "--server-side", "-n", s.Namespace, "-f", "-")
-	s.must(err)
-
-	name := s.pinsOf("deployment/web")[workload.Object{Kind: workload.ConfigMap, Namespace: s.Namespace, Name: "large"}]
+	var name string
+	s.eventually("admission to decide in the time that it is given", func() error {
+		s.kubectl("delete", "deployment", "web", "--ignore-not-found")
+		_, _, err := v.lab.KubectlWithInput(t.Context(), manifest, "apply", "--server-side", "-n", s.Namespace, "-f", "-")
+		s.must(err)
+		if name = s.pinsOf("deployment/web")[workload.Object{Kind: workload.ConfigMap, Namespace: s.Namespace, Name: "large"}]; name == "" {
+			return errors.New("it has no pin")
+		}
+		return nil
+	})
 	s.holds(name, large.Data)
 	s.metricIs(decided("stamped"), asked+1)
 	before := s.get("deployment/web")

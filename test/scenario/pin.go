@@ -81,7 +81,7 @@ spec: {containers: [{name: app, image: none, envFrom: [{configMapRef: {name: non
 // AwaitAdmission waits until the API server does what the objects ask for: it hears of a policy, or of a certificate that a
 // controller made, a moment after it was written. Objects are asked for in the namespace default, and never created.
 func AwaitAdmission(ctx context.Context, lab *client.Lab, all ...Asked) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for _, a := range all {
 		err := Await(ctx, a.What, func() error {
