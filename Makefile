@@ -22,6 +22,8 @@ TESTFLAGS ?=
 TIMEOUT   ?= 30m
 # Tests that take part in the soak have this in their name: short in `make test`, long in `make soak`.
 SOAK ?= Soak
+# Modules of their own that are tested and linted as the product is: the public library, and what proves it beside the product.
+MODULES := loaded test/agreement
 # ONCE=1 ends the demo when it has been played; otherwise the cluster stays up for the reader.
 ONCE ?=
 
@@ -53,6 +55,7 @@ lab: ## Build bin/lab, the Kubernetes cluster in one process, and bin/argo-rollo
 test: lab build ## Run every test of every module, with the race detector
 	@$(if $(RACE),,echo 'make test: no C compiler, so the race detector is off' >&2)
 	go test $(RACE) -vet=off -timeout $(TIMEOUT) $(TESTFLAGS) ./...
+	@set -e; for module in $(MODULES); do echo "go test $$module"; (cd $$module && go test $(RACE) -vet=off -timeout $(TIMEOUT) $(TESTFLAGS) ./...); done
 	cd lab/cluster && go test -vet=off -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: soak
@@ -65,9 +68,10 @@ bench: lab build ## Measure against a bare client-go loop; writes docs/benchmark
 
 .PHONY: lint
 lint: ## Check format, style and the arrows between packages
-	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...) lab/cluster); \
+	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...) $(MODULES) lab/cluster); \
 	  if [ -n "$$unformatted" ]; then echo "gofmt differs:"; echo "$$unformatted"; exit 1; fi
 	$(TOOL) golangci-lint run ./...
+	@set -e; for module in $(MODULES); do echo "golangci-lint $$module"; (cd $$module && $(TOOL) golangci-lint run ./...); done
 	cd lab/cluster && go vet ./...
 
 ##@ Keep current
