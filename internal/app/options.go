@@ -13,6 +13,7 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/fleet"
 	"tidemark.dev/tidemark/internal/pace"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/stamp"
@@ -52,6 +53,10 @@ type Options struct {
 	// RolloutInterval is how often rollouts are looked at that may be left unfinished, and canaries that ask to be promoted.
 	// Default 1m.
 	RolloutInterval time.Duration
+	// FleetInterval is how often the leader looks at all fleets for its metrics, 0 for never. Default 1m.
+	FleetInterval time.Duration
+	// Margins are those of inference. Defaults as in [fleet.Settings].
+	Margins fleet.Settings
 	// WaitForReleases says whether pending Helm releases are waited for, which needs Secrets. Default true.
 	WaitForReleases bool
 
@@ -79,7 +84,8 @@ func Defaults() Options {
 		UserAgent: "tidemark-controller", Namespace: v1.DefaultNamespace, DefaultMode: v1.ModeObserve, Secrets: true,
 		Pace: pace.Defaults(), MaxRolling: 50, RollTimeout: 10 * time.Minute, Workers: 8, WatchLag: 2 * time.Second,
 		CleanupInterval: 10 * time.Minute, Retention: snapshot.Defaults(),
-		RolloutInterval: time.Minute, WaitForReleases: true, LeaderElect: true,
+		RolloutInterval: time.Minute, FleetInterval: time.Minute, Margins: fleet.Settings{RefreshLag: 2 * time.Minute, Skew: time.Second},
+		WaitForReleases: true, LeaderElect: true,
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 		WebhookAddress: ":9443", WebhookCertificateValidity: 90 * 24 * time.Hour,
 		MetricsAddress: ":8080", ProbeAddress: ":8081",
@@ -126,7 +132,7 @@ func (o Options) validate() ([]cluster.Kind, error) {
 	if o.RolloutInterval <= 0 {
 		errs = append(errs, errors.New("--rollout-interval: want more than 0"))
 	}
-	errs = append(errs, o.validateCleanup(), o.validateWebhook())
+	errs = append(errs, o.validateCleanup(), o.validateFleets(), o.validateWebhook())
 	if o.Namespace == "" {
 		errs = append(errs, errors.New("--namespace: want the namespace that Tidemark runs in"))
 	}

@@ -11,6 +11,11 @@ package controller
 // Configuration, with the namespaces that carry a mode or a pause.
 //+kubebuilder:rbac:groups="",resources=configmaps;secrets;namespaces,verbs=list;watch
 
+// What the look at all fleets reads beside: pods and nodes, and single objects, which adds nothing to the right to list them.
+//+kubebuilder:rbac:groups="",resources=pods,verbs=list
+//+kubebuilder:rbac:groups="",resources=nodes,verbs=get;list
+//+kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=get
+
 // The retained revisions of a workload, listed when its template is not the one that was left.
 //+kubebuilder:rbac:groups=apps,resources=replicasets;controllerrevisions,verbs=list
 

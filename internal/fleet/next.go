@@ -75,11 +75,33 @@ func (f finding) keeps(c Change) string {
 
 // next compares what was loaded with what a pod that starts now reads, key by key.
 func (f finding) next(of *Fleet) map[string]Change {
-	if f.Digest == "" || f.object == nil {
+	if f.object == nil {
 		return map[string]Change{"": Unsure}
 	}
-	content := of.next(f.object)
-	if content == nil || !digest.Comparable(f.Digest, content.Consumed(f.use)) {
+	return f.against(of.next(f.object))
+}
+
+// differing counts the consumed keys, each once for each object, of which some container loaded something else than is applied.
+func (s survey) differing() int {
+	type at struct {
+		object workload.Object
+		key    string
+	}
+	keys := map[at]bool{}
+	for _, x := range s.all {
+		if !x.Behind() {
+			continue
+		}
+		for key := range x.against(x.object.Applied) {
+			keys[at{x.Object, key}] = true
+		}
+	}
+	return len(keys)
+}
+
+// against compares what was loaded with a content, key by key.
+func (f finding) against(content *digest.Content) map[string]Change {
+	if f.Digest == "" || content == nil || !digest.Comparable(f.Digest, content.Consumed(f.use)) {
 		return map[string]Change{"": Unsure}
 	}
 	if f.Digest == content.Consumed(f.use) {

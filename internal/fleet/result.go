@@ -107,6 +107,11 @@ type Result struct {
 	Unfinished *Unfinished
 	// Behind counts the pods known to run another version than the applied one.
 	Behind int
+	// Changed is since when something else is applied than pods behind run with: the age of the oldest change that has not reached
+	// them. Zero when none is behind, or when that is not known.
+	Changed time.Time
+	// Differing counts the consumed keys of which some pod is known to have loaded something else than is applied.
+	Differing int
 	// Versions counts the running pods by version, the applied one first.
 	Versions []VersionCount
 	// Pods are the fleet's pods in the order given, without those that have run to their end.

@@ -1,0 +1,106 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"tidemark.dev/tidemark/internal/cluster"
+)
+
+// FleetOptions configure the look at all fleets.
+type FleetOptions struct {
+	// Survey is the look, of all namespaces, with a client of its own and no cache.
+	Survey cluster.Survey
+	// Interval is the time between two looks.
+	Interval time.Duration
+	// Clock is the real one where nil.
+	Clock clock.Clock
+}
+
+// RegisterFleets adds the look at all fleets to the manager. It runs where this process leads.
+func RegisterFleets(mgr manager.Manager, o FleetOptions, metrics *FleetMetrics) error {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	err := mgr.Add(&fleets{
+		clock: o.Clock, log: mgr.GetLogger().WithName("fleets"), metrics: metrics, interval: o.Interval, read: o.Survey.Read,
+	})
+	if err != nil {
+		return fmt.Errorf("add fleets: %w", err)
+	}
+	return nil
+}
+
+// fleets judges every fleet again and again, as `tidemark status` does, and exports what it finds.
+type fleets struct {
+	clock    clock.Clock
+	log      logr.Logger
+	metrics  *FleetMetrics
+	interval time.Duration
+	read     func(ctx context.Context) (*cluster.Sight, error)
+	// said is what was logged last, so that what stays is logged once.
+	said string
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (*fleets) NeedLeaderElection() bool { return true }
+
+// Start looks until the context ends. Then nobody is left who could tell that the series are still true, so they end too.
+func (f *fleets) Start(ctx context.Context) error {
+	defer f.metrics.show(nil)
+	for {
+		f.look(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.clock.After(f.interval):
+		}
+	}
+}
+
+// look looks at every fleet once. After a look that failed the series stay, and their time shows how old they are.
+func (f *fleets) look(ctx context.Context) {
+	begun := f.clock.Now()
+	sight, err := f.read(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		f.metrics.errors.Inc()
+		f.say(err.Error(), func() { f.log.Error(err, "Cannot look at the fleets; trying again", "retryIn", f.interval) })
+		return
+	}
+	l := &lookedAt{at: sight.Now}
+	for _, w := range sight.Workloads {
+		l.fleets = append(l.fleets, measure(w, sight.Now))
+	}
+	f.metrics.show(l)
+	f.metrics.seconds.Observe(f.clock.Since(begun).Seconds())
+	f.metrics.remarks.Set(float64(len(sight.Remarks)))
+	f.say(fmt.Sprint(sight.Remarks), func() {
+		for _, r := range sight.Remarks {
+			f.log.Info("Looking at the fleets", "remark", r)
+		}
+	})
+}
+
+// measure judges a fleet at a moment, by the API server's clock.
+func measure(w cluster.Workload, now time.Time) measured {
+	m := measured{Target: w.Target, result: w.Judge(), budget: w.Fleet.Budget}
+	if !m.result.Changed.IsZero() {
+		m.dormant = max(now.Sub(m.result.Changed), 0)
+	}
+	return m
+}
+
+func (f *fleets) say(what string, log func()) {
+	if what != f.said {
+		f.said = what
+		log()
+	}
+}
