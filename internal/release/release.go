@@ -1,0 +1,137 @@
+// Package release decides whether an operation on a Helm release is alive, stranded or superseded, with what may be done about it.
+package release
+
+import (
+	"strings"
+	"time"
+)
+
+// Status is the status of a revision, in Helm's words.
+type Status string
+
+// The statuses of Helm.
+const (
+	Deployed        Status = "deployed"
+	Superseded      Status = "superseded"
+	Failed          Status = "failed"
+	Uninstalled     Status = "uninstalled"
+	Uninstalling    Status = "uninstalling"
+	PendingInstall  Status = "pending-install"
+	PendingUpgrade  Status = "pending-upgrade"
+	PendingRollback Status = "pending-rollback"
+	StatusUnknown   Status = "unknown"
+)
+
+// Operation is what Helm was doing when it wrote a record that is not settled.
+type Operation string
+
+// The operations.
+const (
+	NoOperation Operation = ""
+	Install     Operation = "install"
+	Upgrade     Operation = "upgrade"
+	Rollback    Operation = "rollback"
+	Uninstall   Operation = "uninstall"
+)
+
+// Operation is what is under way while a revision has the status; known is false for a status that Helm does not have.
+func (s Status) Operation() (operation Operation, known bool) {
+	switch s {
+	case PendingInstall, PendingUpgrade, PendingRollback:
+		return Operation(strings.TrimPrefix(string(s), "pending-")), true
+	case Uninstalling:
+		return Uninstall, true
+	case Deployed, Superseded, Failed, Uninstalled:
+		return NoOperation, true
+	case StatusUnknown:
+	}
+	return NoOperation, false
+}
+
+// Revision is what the metadata of one of Helm's records tells.
+type Revision struct {
+	// Record is the name of the Secret or ConfigMap.
+	Record string
+	// Number counts from 1; 0 when the record does not tell.
+	Number int64
+	Status Status
+	// Created is the record's creationTimestamp: Helm's own labels with times are inherited, and lost.
+	Created time.Time
+	// Deploy is the id of the guarded deploy that wrote the record; "" when none is told.
+	Deploy string
+}
+
+// Lease is what a guard says of its deploy, as its observer sees it.
+type Lease struct {
+	// Deploy is the id of this one run of a command. A revision that has it was written by that command.
+	Deploy string
+	// Revision is the number that the command gives to what it writes; 0 when it is not known.
+	Revision int64
+	// Holder is the guard; Starter the person or program that started the deploy; Job a link to where it runs.
+	Holder, Starter, Job string
+	// Began is when the command was started, by the API server's clock.
+	Began time.Time
+	// Timeout is when after Began the guard stops its command; 0 when never.
+	Timeout time.Duration
+	// Duration is how long the lease holds without renewal.
+	Duration time.Duration
+	// Renewed is the last renewal, by the guard's clock. It is for people; no decision uses it.
+	Renewed time.Time
+	// Unchanged is for how long the observer, by its own clock, has seen the Lease as it is.
+	Unchanged time.Duration
+	// Finished says that the guard ended after its command had, with this outcome; nil while it has not said so.
+	Finished *Outcome
+	// Policy is the strongest policy that the deploy allows; "" for any.
+	Policy Policy
+}
+
+// Outcome is how a guarded command ended.
+type Outcome struct {
+	// Time is when, by the guard's clock.
+	Time time.Time
+	// ExitStatus is the command's, 128+n where signal n ended it.
+	ExitStatus int
+}
+
+// live reports whether the guard may still be there: it has not said that it ended, and was heard within the lease's duration.
+func (l *Lease) live() bool {
+	return l != nil && l.Finished == nil && (l.Duration <= 0 || l.Unchanged < l.Duration)
+}
+
+// overdue reports whether the deploy is past its own timeout.
+func (l *Lease) overdue(now time.Time) bool {
+	return l.Timeout > 0 && !l.Began.IsZero() && now.After(l.Began.Add(l.Timeout))
+}
+
+// wrote reports whether the deploy of the lease wrote the revision. The number alone proves nothing: somebody without a guard
+// may have been faster to write it.
+func (l *Lease) wrote(r Revision) bool {
+	return l != nil && l.Deploy != "" && l.Deploy == r.Deploy && l.Revision == r.Number
+}
+
+// Life is what is known of the place where a deploy runs, apart from its lease.
+type Life string
+
+// What may be known.
+const (
+	LifeUnknown Life = ""      // nothing: no job pod is recorded, or it cannot be read, or its node does not answer
+	Alive       Life = "alive" // the job pod runs on a node that answers
+	Dead        Life = "dead"  // the job pod ended or is gone, and its node answers or is gone
+)
+
+// Input is all that is known of one release.
+type Input struct {
+	Now time.Time
+	// Revisions are those that have a record, in any order.
+	Revisions []Revision
+	// Undecodable are names of records that cannot be read as a revision. One of them may be the newest.
+	Undecodable []string
+	// Lease is that of the release's guard; nil when there is none.
+	Lease *Lease
+	// LeaseProblem says why the lease cannot be read, "" when it can or there is none.
+	LeaseProblem string
+	// Life of the lease's deploy.
+	Life Life
+	// HookActive says that a Job of one of the newest revision's hooks is running.
+	HookActive bool
+}
