@@ -1,0 +1,93 @@
+package v1
+
+import "time"
+
+// LabelDeploy is the id of a guarded deploy: on its Lease, and on Helm's record of the revision that its command wrote, where the
+// command is one that can set labels.
+const LabelDeploy = Domain + "/deploy"
+
+// DeployLeasePrefix is what the name of a guard's Lease begins with; the release's name follows. The Lease is in the release's
+// namespace. Its holder, duration and renewal are those of its spec.
+const DeployLeasePrefix = "tidemark-deploy-"
+
+// Annotations of a guard's Lease. Arguments and environment of the command are in none.
+const (
+	// AnnotationDeployRevision is the number that the command gives to the revision that it writes.
+	AnnotationDeployRevision = Domain + "/deploy-revision"
+	// AnnotationDeployStartedBy is the person or program that started the deploy.
+	AnnotationDeployStartedBy = Domain + "/deploy-started-by"
+	// AnnotationDeployJob is a link to where the deploy runs.
+	AnnotationDeployJob = Domain + "/deploy-job"
+	// AnnotationDeployBegan is when the command was started, in RFC 3339 by the API server's clock.
+	AnnotationDeployBegan = Domain + "/deploy-began"
+	// AnnotationDeployTimeout is when after its start the guard stops its command, as a Go duration; absent for never.
+	AnnotationDeployTimeout = Domain + "/deploy-timeout"
+	// AnnotationDeployEnded is when the command had ended, in RFC 3339 by the guard's clock; absent while it runs.
+	AnnotationDeployEnded = Domain + "/deploy-ended"
+	// AnnotationDeployExitStatus is the command's exit status, 128+n where signal n ended it. It comes with the one above.
+	AnnotationDeployExitStatus = Domain + "/deploy-exit-status"
+	// AnnotationDeployPolicy is the strongest policy that the deploy allows about what it leaves behind; absent for any.
+	AnnotationDeployPolicy = Domain + "/deploy-policy"
+)
+
+// KindReleaseList is the kind of the document that `tidemark releases -o json` prints.
+const KindReleaseList = "ReleaseList"
+
+// ReleaseList is what is known of the Helm releases.
+type ReleaseList struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the records were read, by the API server's clock.
+	Time time.Time `json:"time"`
+	// Items are the releases by namespace and name.
+	Items []Release `json:"items"`
+	// Remarks say what could not be told.
+	Remarks []string `json:"remarks,omitempty"`
+}
+
+// Release is one Helm release.
+type Release struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Revision is the newest; absent when no record tells one.
+	Revision int64 `json:"revision,omitempty"`
+	// Status is Helm's word for the newest revision.
+	Status string `json:"status,omitempty"`
+	// Updated is when the record of the newest revision was created.
+	Updated time.Time `json:"updated,omitzero"`
+	// State is "healthy", "live", "overdue", "abandoned", "superseded", "residue", "unguarded" or "unknown".
+	State string `json:"state"`
+	// Reason is the state in one sentence.
+	Reason string `json:"reason"`
+	// Operation under way is "install", "upgrade", "rollback" or "uninstall"; absent when none is.
+	Operation string `json:"operation,omitempty"`
+	// PendingSince is since when it is under way.
+	PendingSince time.Time `json:"pendingSince,omitzero"`
+	// Deployed is the highest revision that is deployed; absent when there is none.
+	Deployed int64 `json:"deployed,omitempty"`
+	// Residue are older revisions that have remained pending, which hinders nobody.
+	Residue []int64 `json:"residue,omitempty"`
+	// Deploy is what the Lease of the release's guard tells; absent when there is none.
+	Deploy *Deploy `json:"deploy,omitempty"`
+	// Next is what Tidemark does about it by itself: "none" or "report", or "forward" where the policy that was asked about does so.
+	Next string `json:"next"`
+	// Why is the reason for that in one sentence.
+	Why string `json:"why"`
+}
+
+// Deploy is one guarded run of a deploy command.
+type Deploy struct {
+	ID       string    `json:"id,omitempty"`
+	Revision int64     `json:"revision,omitempty"`
+	Holder   string    `json:"holder,omitempty"`
+	Starter  string    `json:"startedBy,omitempty"`
+	Job      string    `json:"job,omitempty"`
+	Began    time.Time `json:"began,omitzero"`
+	// Timeout is a Go duration; absent for none.
+	Timeout string `json:"timeout,omitempty"`
+	// Heartbeat is the last renewal, by the guard's clock.
+	Heartbeat time.Time `json:"heartbeat,omitzero"`
+	// Ended is when the command had ended, and ExitStatus what with; both absent while it runs.
+	Ended      time.Time `json:"ended,omitzero"`
+	ExitStatus *int      `json:"exitStatus,omitempty"`
+}

@@ -1,0 +1,2 @@
+// Package helm reads the records that Helm keeps of releases.
+package helm

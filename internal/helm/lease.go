@@ -1,0 +1,69 @@
+package helm
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/release"
+)
+
+// decodeLease reads a guard's Lease, at now by the API server's clock. One that cannot be read is an error: it is not the same as
+// none.
+func decodeLease(l *coordinationv1.Lease, now time.Time) (*release.Lease, error) {
+	a := l.Annotations
+	out := &release.Lease{
+		Deploy: l.Labels[v1.LabelDeploy], Starter: a[v1.AnnotationDeployStartedBy], Job: a[v1.AnnotationDeployJob],
+		Policy: release.Policy(a[v1.AnnotationDeployPolicy]), Unchanged: unchanged(l, now),
+	}
+	if l.Spec.HolderIdentity != nil {
+		out.Holder = *l.Spec.HolderIdentity
+	}
+	if l.Spec.RenewTime != nil {
+		out.Renewed = l.Spec.RenewTime.Time
+	}
+	if l.Spec.LeaseDurationSeconds == nil || *l.Spec.LeaseDurationSeconds < 1 {
+		return nil, fmt.Errorf("lease %s: spec.leaseDurationSeconds is missing", l.Name)
+	}
+	out.Duration = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
+	ended := &release.Outcome{}
+	for _, field := range []struct {
+		annotation string
+		read       func(string) error
+	}{
+		{v1.AnnotationDeployRevision, func(s string) (err error) { out.Revision, err = strconv.ParseInt(s, 10, 64); return }},
+		{v1.AnnotationDeployBegan, func(s string) (err error) { out.Began, err = time.Parse(time.RFC3339, s); return }},
+		{v1.AnnotationDeployTimeout, func(s string) (err error) { out.Timeout, err = time.ParseDuration(s); return }},
+		{v1.AnnotationDeployExitStatus, func(s string) (err error) { ended.ExitStatus, err = strconv.Atoi(s); return }},
+		{v1.AnnotationDeployEnded, func(s string) (err error) {
+			out.Finished = ended
+			ended.Time, err = time.Parse(time.RFC3339, s)
+			return
+		}},
+	} {
+		if text, has := a[field.annotation]; has {
+			if err := field.read(text); err != nil {
+				return nil, fmt.Errorf("lease %s: annotation %s: %q cannot be read", l.Name, field.annotation, text)
+			}
+		}
+	}
+	return out, nil
+}
+
+// unchanged is for how long the Lease has not been written, by the API server's clock alone; 0 when nothing tells. It is good
+// for showing. Who acts must have observed the Lease for its duration.
+func unchanged(l *coordinationv1.Lease, now time.Time) time.Duration {
+	var last time.Time
+	for _, f := range l.ManagedFields {
+		if f.Time != nil && f.Time.After(last) {
+			last = f.Time.Time
+		}
+	}
+	if last.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(last))
+}

@@ -1,0 +1,179 @@
+package helm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/release"
+)
+
+// Survey reads the releases of a cluster. It reads the metadata of Helm's records, never what is in them.
+type Survey struct {
+	Client client.Reader
+	// Now is the API server's clock.
+	Now func() time.Time
+	// Namespace to look at; "" for all.
+	Namespace string
+	// Name of the only release to look at; "" for all.
+	Name string
+}
+
+// Release is one release with what its records and its guard's Lease say.
+type Release struct {
+	types.NamespacedName
+	release.Input
+}
+
+// Sight is what a survey found.
+type Sight struct {
+	Now time.Time
+	// Releases by namespace and name.
+	Releases []Release
+	// Remarks say what could not be told.
+	Remarks []string
+}
+
+// Find returns the releases. What one record or one Lease says wrongly stops no other; a record from which not even a release can
+// be told is a remark, and so is a kind that may not be listed. That neither Secrets nor ConfigMaps may be is an error.
+func (s Survey) Find(ctx context.Context) (*Sight, error) {
+	found := map[types.NamespacedName]*Release{}
+	sight := &Sight{}
+	refused := 0
+	for _, kind := range []string{"Secret", "ConfigMap"} {
+		switch err := s.records(ctx, kind, found, sight); {
+		case apierrors.IsForbidden(err):
+			refused++
+			sight.remark("missing the right to list %s %s: releases that Helm keeps there are not shown", plural(kind), s.where())
+		case err != nil:
+			return nil, fmt.Errorf("list Helm's records in %s %s: %w", plural(kind), s.where(), err)
+		}
+	}
+	if refused == 2 {
+		return nil, fmt.Errorf("missing the right to list secrets and configmaps %s: Helm's records are in one of them; grant it with a Role", s.where())
+	}
+	if err := s.leases(ctx, found, sight); err != nil {
+		return nil, err
+	}
+	sight.Now = s.Now()
+	for _, r := range found {
+		r.Now = sight.Now
+		sight.Releases = append(sight.Releases, *r)
+	}
+	slices.SortFunc(sight.Releases, func(a, b Release) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	slices.Sort(sight.Remarks)
+	return sight, nil
+}
+
+func (s *Sight) remark(format string, args ...any) {
+	s.Remarks = append(s.Remarks, fmt.Sprintf(format, args...))
+}
+
+func plural(kind string) string { return strings.ToLower(kind) + "s" }
+
+func (s Survey) where() string {
+	if s.Namespace == "" {
+		return "in all namespaces"
+	}
+	return "in namespace " + s.Namespace
+}
+
+// recordsPage is how many records are asked for at once. Only their metadata is sent.
+const recordsPage = 500
+
+// records takes in the records of one kind of object, page by page.
+func (s Survey) records(ctx context.Context, kind string, found map[types.NamespacedName]*Release, sight *Sight) error {
+	selected := []client.ListOption{owned}
+	if kind == "Secret" {
+		selected = Records()
+	}
+	token := ""
+	for {
+		list := &metav1.PartialObjectMetadataList{} // anew, or labels of one page would remain in the next
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
+		page := append([]client.ListOption{
+			client.InNamespace(s.Namespace), client.Limit(recordsPage), client.Continue(token),
+		}, selected...)
+		if err := s.Client.List(ctx, list, page...); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			s.take(kind, &list.Items[i], found, sight)
+		}
+		if token = list.Continue; token == "" {
+			return nil
+		}
+	}
+}
+
+// take takes in one record.
+func (s Survey) take(kind string, m *metav1.PartialObjectMetadata, found map[types.NamespacedName]*Release, sight *Sight) {
+	name, revision, err := decodeRecord(m)
+	record := fmt.Sprintf("%s/%s", strings.ToLower(kind), m.Name)
+	if name == "" {
+		sight.remark("%s in namespace %s is labelled as a record of Helm's, and of no release: %v", record, m.Namespace, err)
+		return
+	}
+	if s.Name != "" && s.Name != name {
+		return
+	}
+	key := types.NamespacedName{Namespace: m.Namespace, Name: name}
+	r := found[key]
+	if r == nil {
+		r = &Release{NamespacedName: key}
+		found[key] = r
+	}
+	if err != nil {
+		r.Undecodable = append(r.Undecodable, fmt.Sprintf("%s (%v)", record, err))
+		return
+	}
+	r.Revisions = append(r.Revisions, revision)
+}
+
+// leases takes in what guards say of the releases. A Lease of a release that has no record is of a first install that has
+// written nothing yet, or of one that is gone.
+func (s Survey) leases(ctx context.Context, found map[types.NamespacedName]*Release, sight *Sight) error {
+	token := ""
+	for {
+		list := &coordinationv1.LeaseList{}
+		err := s.Client.List(ctx, list, client.InNamespace(s.Namespace), client.Limit(recordsPage), client.Continue(token),
+			client.HasLabels{v1.LabelDeploy})
+		if apierrors.IsForbidden(err) {
+			sight.remark("missing the right to list leases %s: who is deploying, and whether they are alive, is unknown", s.where())
+			for _, r := range found {
+				r.LeaseProblem = "missing the right to list leases " + s.where()
+			}
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("list leases %s: %w", s.where(), err)
+		}
+		for i := range list.Items {
+			l := &list.Items[i]
+			name, is := strings.CutPrefix(l.Name, v1.DeployLeasePrefix)
+			r := found[types.NamespacedName{Namespace: l.Namespace, Name: name}]
+			if !is || r == nil {
+				continue
+			}
+			if r.Lease, err = decodeLease(l, s.Now()); err != nil {
+				r.LeaseProblem = err.Error()
+			}
+		}
+		if token = list.Continue; token == "" {
+			return nil
+		}
+	}
+}
