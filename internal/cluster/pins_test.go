@@ -104,6 +104,9 @@ func uses(p fleet.Pod) []string {
 	for _, o := range p.Unmatched {
 		out = append(out, "unmatched: "+o.Relative("shop"))
 	}
+	if p.PinsProblem != "" {
+		out = append(out, p.PinsProblem)
+	}
 	return out
 }
 
@@ -154,7 +157,10 @@ func TestPodOfReadsThePinsAgainstTheSpec(t *testing.T) {
 		"what does not roll does not matter": {
 			"secret/db=db-1", nil, func(s *corev1.PodSpec) { s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "db"}} }, nil,
 		},
-		"pins that cannot be read": {"configmap/web", []corev1.EnvFromSource{cm("web")}, nil, []string{"main: configmap/web"}},
+		"pins that cannot be read": {
+			"configmap/web", []corev1.EnvFromSource{cm("web")}, nil,
+			[]string{"main: configmap/web", `annotation tidemark.dev/pins: entry "configmap/web": want configmap/NAME=SNAPSHOT or secret/NAME=SNAPSHOT`},
+		},
 		"a pin of what is not referenced any more": {
 			"configmap/old=old-1", []corev1.EnvFromSource{cm("web")}, nil, []string{"main: configmap/web"},
 		},

@@ -27,7 +27,7 @@ func PodOf(pod *corev1.Pod) fleet.Pod {
 		out.Ready = out.Ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	}
 	uses := usesOf(pod)
-	out.Unmatched = uses.unmatched
+	out.Unmatched, out.PinsProblem = uses.unmatched, uses.problem
 	add := func(name string, role workload.Role, statuses []corev1.ContainerStatus) {
 		c := fleet.Container{Name: name, Role: role, Uses: uses.plain[name], Pinned: uses.pinned[name]}
 		for i := range statuses {

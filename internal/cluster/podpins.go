@@ -18,16 +18,21 @@ type podUses struct {
 	pinned map[string][]fleet.PinnedUse
 	// unmatched are the objects that the pod's pins name and that its spec references by their own names, sorted.
 	unmatched []workload.Object
+	// problem is why the pins cannot be read; "" when they can.
+	problem string
 }
 
 // usesOf reads what a pod's containers consume from the pod's own spec, which is what its kubelet goes by. A reference to what
 // the pod's pins name is one of the object that is pinned; pins that cannot be read pin nothing.
 func usesOf(pod *corev1.Pod) podUses {
-	pins, _ := snapshot.ParsePins(pod.Namespace, pod.Annotations[v1.AnnotationPins])
+	pins, err := snapshot.ParsePins(pod.Namespace, pod.Annotations[v1.AnnotationPins])
 	behind := behindNames(pins)
 	refs := workload.References(pod.Namespace, &corev1.PodTemplateSpec{Spec: pod.Spec})
 	plain, through := map[string][]workload.Reference{}, map[string][]workload.Reference{}
 	out := podUses{plain: map[string][]workload.Consumption{}, pinned: map[string][]fleet.PinnedUse{}}
+	if err != nil {
+		out.problem = err.Error()
+	}
 	for _, r := range refs {
 		sources := behind[r.Object]
 		switch {

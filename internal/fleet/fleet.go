@@ -69,8 +69,10 @@ type Pod struct {
 	NodeReadySince time.Time
 	// Unmatched are the objects that the pod's pins name, and that its spec references by their own names all the same,
 	// sorted.
-	Unmatched  []workload.Object
-	Containers []Container
+	Unmatched []workload.Object
+	// PinsProblem is why the pod's pins cannot be read, so that it reads what is applied; "" when they can, or there are none.
+	PinsProblem string
+	Containers  []Container
 }
 
 // Container is one container of a pod.

@@ -159,7 +159,7 @@ func (s survey) lostCopies() []workload.Object {
 // unmatched counts the pods that do not read what their pins say, and gives since when there is one.
 func (s survey) unmatched() (pods int, since time.Time) {
 	for _, p := range s.pods {
-		if len(p.Unmatched) == 0 || p.Terminating {
+		if len(p.Unmatched) == 0 && p.PinsProblem == "" || p.Terminating {
 			continue
 		}
 		if pods++; since.IsZero() || p.Created.Before(since) {
@@ -171,21 +171,30 @@ func (s survey) unmatched() (pods int, since time.Time) {
 
 // unmatchedText words the pods that do not read what their pins say; "" when there are none.
 func (s survey) unmatchedText() string {
-	n, _ := s.unmatched()
-	if n == 0 {
-		return ""
-	}
+	n, bad := 0, 0
+	var problem string
 	var objects []workload.Object
 	for _, p := range s.pods {
-		if !p.Terminating {
-			objects = append(objects, p.Unmatched...)
+		switch {
+		case p.Terminating:
+		case p.PinsProblem != "":
+			bad, problem = bad+1, p.PinsProblem
+		case len(p.Unmatched) > 0:
+			n, objects = n+1, append(objects, p.Unmatched...)
 		}
 	}
+	words := ""
+	if bad > 0 {
+		words = fmt.Sprintf("%s pins that cannot be read, and %s what is applied: %s", s.of(bad, "carries", "carry"), plural(bad, "reads", "read"), problem)
+	}
+	if n == 0 {
+		return words
+	}
 	slices.SortFunc(objects, workload.Object.Compare)
-	return fmt.Sprintf("%s not read what %s pins say of %s: the admission policy was not in force when %s started; "+
+	return sentence(words, fmt.Sprintf("%s not read what %s pins say of %s: the admission policy was not in force when %s started; "+
 		"restart %s once %s is installed",
 		s.of(n, "does", "do"), plural(n, "its", "their"), s.listed(slices.Compact(objects)),
-		plural(n, "it", "they"), plural(n, "it", "them"), v1.PolicyPin)
+		plural(n, "it", "they"), plural(n, "it", "them"), v1.PolicyPin))
 }
 
 // Pin is what the pod template has new pods read in place of an object.

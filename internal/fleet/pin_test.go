@@ -240,6 +240,12 @@ func TestJudgePinned(t *testing.T) {
 					"1 of 2 pods runs what is applied",
 			},
 		},
+		"one with pins that cannot be read": {
+			pinnedTo(newCopy, edited, join(pods(1, newPods, to(newCopy)), pods(1, 91, func(p *Pod) { p.PinsProblem = "pins: no name" })), record(rolled(61))),
+			judged{
+				Unpinned, 91, 0, "", "1 of 2 pods carries pins that cannot be read, and reads what is applied: pins: no name; 2 of 2 pods run what is applied",
+			},
+		},
 		"pods that do not, on their way out": {
 			pinnedTo(newCopy, edited, join(pods(1, newPods, to(newCopy)), pods(1, 91, unmatched, terminating))),
 			judged{InStep, seconds(91, 2), 0, "", "2 of 2 pods run what is applied"},
