@@ -15,6 +15,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -92,7 +93,8 @@ func (h *hooks) serve(flags ...string) *scenario.Controller {
 // written to a workload is written by admission.
 func (h *hooks) serveAlone(flags ...string) *scenario.Controller {
 	h.t.Helper()
-	s, err := scenario.Open(h.t.Context(), h.lab, "leads-nothing", "")
+	// Another name each time: the namespace of the test before may still be going.
+	s, err := scenario.Open(h.t.Context(), h.lab, "leads-nothing-"+rand.String(5), "")
 	if err != nil {
 		h.t.Fatal(err)
 	}
