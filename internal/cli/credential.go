@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"math"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"tidemark.dev/tidemark/internal/credential"
 )
 
 // maxValue bounds how much of a value is shown.
@@ -14,7 +14,7 @@ const maxValue = 80
 // is, whatever holds it: in doubt a value is withheld.
 func presentable(key, value string) (text, note string) {
 	switch {
-	case looksLikeCredential(key, value):
+	case credential.Like(key, value):
 		return "", "value not shown: it looks like a credential"
 	case strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) }):
 		return "", "value not shown: it is not text"
@@ -27,79 +27,4 @@ func presentable(key, value string) (text, note string) {
 		return "", "the value is empty"
 	}
 	return text, ""
-}
-
-var (
-	// credentialName finds, in the name of a key or setting, words of what is kept secret.
-	credentialName = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|\bpwd\b|secret|token|credential|api[-_. ]?key|private[-_. ]?key|` +
-		`access[-_. ]?key|encryption[-_. ]?key|signing[-_. ]?key|auth[-_. ]?key|\bdsn\b|connection[-_. ]?string|bearer|cookie|\bsalt\b)`)
-	// credentialValue finds values that are secret whatever their name: keys and certificates in PEM, URLs with a password,
-	// signed tokens, well-known prefixes of API keys.
-	credentialValue = regexp.MustCompile(`-----BEGIN |://[^/\s:@]*:[^/\s@]+@|\beyJ[A-Za-z0-9_-]{8,}|\bA[KS]IA[A-Z0-9]{12,}|` +
-		`\bgh[pousr]_[A-Za-z0-9]{16,}|\bxox[abprs]-|\bsk[-_](live|test|[A-Za-z0-9]{16,})|\bglpat-|(?i:\b(basic|bearer)\s+[A-Za-z0-9+/=._-]{8,})`)
-	// word is a stretch of characters as random keys have them.
-	word = regexp.MustCompile(`[A-Za-z0-9+/_=-]{20,}`)
-)
-
-func looksLikeCredential(key, value string) bool {
-	if credentialName.MatchString(split(key)) || credentialName.MatchString(split(value)) || credentialValue.MatchString(value) {
-		return true
-	}
-	for _, w := range word.FindAllString(value, -1) {
-		if random(w) {
-			return true
-		}
-	}
-	return false
-}
-
-// split separates the words of camelCase and snake_case, so that they have boundaries.
-func split(name string) string {
-	var b strings.Builder
-	var before rune
-	for _, r := range name {
-		switch {
-		case r == '_':
-			r = ' '
-		case unicode.IsUpper(r) && unicode.IsLower(before):
-			b.WriteRune(' ')
-		}
-		b.WriteRune(r)
-		before = r
-	}
-	return b.String()
-}
-
-// random reports whether a word is as mixed as a random key: long hexadecimal, or of high entropy with digits and letters.
-func random(w string) bool {
-	digits, letters, hex := 0, 0, true
-	for _, r := range w {
-		switch {
-		case unicode.IsDigit(r):
-			digits++
-		case unicode.IsLetter(r):
-			letters++
-			hex = hex && strings.ContainsRune("abcdefABCDEF", r)
-		default:
-			hex = hex && r == '-'
-		}
-	}
-	if hex && len(w) >= 32 {
-		return true
-	}
-	return digits > 1 && letters > 1 && entropy(w) > 3.6
-}
-
-// entropy is the Shannon entropy of a word, in bits a character.
-func entropy(w string) float64 {
-	counts := map[rune]float64{}
-	for _, r := range w {
-		counts[r]++
-	}
-	var sum float64
-	for _, n := range counts {
-		p := n / float64(len(w))
-		sum -= p * math.Log2(p)
-	}
-	return sum
 }

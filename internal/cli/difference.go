@@ -7,6 +7,7 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/credential"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -167,7 +168,7 @@ func fieldLooksLikeCredential(path, value string) bool {
 	if m := named.FindStringSubmatch(path); m != nil {
 		name = firstOf(m[1:]...)
 	}
-	return looksLikeCredential(name, value)
+	return credential.Like(name, value)
 }
 
 // object compares what the sides read of one object.

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"tidemark.dev/tidemark/internal/credential"
 )
 
 // Notes of values that are not shown.
@@ -25,9 +27,9 @@ func maskedValue(key, value string) (text, note string) {
 	switch {
 	case strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) }):
 		return "", noteNotText
-	case !looksLikeCredential(key, value):
+	case !credential.Like(key, value):
 		return value, ""
-	case looksLikeCredential(key, "") || !strings.Contains(strings.TrimRight(value, "\r\n"), "\n"):
+	case credential.Like(key, "") || !strings.Contains(strings.TrimRight(value, "\r\n"), "\n"):
 		return "", noteCredential
 	}
 	for i, l := range lines {
@@ -35,7 +37,7 @@ func maskedValue(key, value string) (text, note string) {
 		if i+1 < len(lines) {
 			next = lines[i+1]
 		}
-		if looksLikeCredential("", l) && !selfContained(l, next) {
+		if credential.Like("", l) && !selfContained(l, next) {
 			return "", noteCredential
 		}
 	}
@@ -47,7 +49,7 @@ func maskedValue(key, value string) (text, note string) {
 
 // maskLine is a line of a value as it may be shown.
 func maskLine(line string) string {
-	if looksLikeCredential("", line) {
+	if credential.Like("", line) {
 		return maskedLine
 	}
 	return line
@@ -67,7 +69,7 @@ func selfContained(line, next string) bool {
 	if len(m) < 3 || opener.MatchString(m[2]) || strings.Contains(line, "-----BEGIN ") || indent(next) > indent(line) {
 		return false
 	}
-	return credentialName.MatchString(split(m[1])) || !credentialName.MatchString(split(line))
+	return credential.Named(m[1]) || !credential.Named(line)
 }
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }

@@ -1,0 +1,58 @@
+package credential
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// certain lists values that can hardly be anything else, each with what it is.
+var certain = []struct {
+	what  string
+	shape *regexp.Regexp
+}{
+	{"a private key", regexp.MustCompile(`-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY-----`)},
+	{"a URL with a password", regexp.MustCompile(`://[^/\s:@${}<]*:[^/\s@${}<*]+@`)},
+	{"a signed token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}`)},
+	{"an access key of a cloud", regexp.MustCompile(`\bA[KS]IA[A-Z0-9]{16}\b`)},
+	{"a token of a code host", regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{20,}|\bglpat-[A-Za-z0-9_-]{16,}`)},
+	{"a token of a chat service", regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{10,}`)},
+	{"a key of an API", regexp.MustCompile(`\bsk[-_](live|test)[-_][A-Za-z0-9]{16,}`)},
+}
+
+var (
+	// secretName matches the end of a name whose value is the secret itself, not something about it.
+	secretName = regexp.MustCompile(`(?i)(^|[\s.\-])(passw(or)?d|passphrase|pwd|secret|token|api[\s.\-]?key|secret[\s.\-]?key|private[\s.\-]?key|` +
+		`access[\s.\-]?key|encryption[\s.\-]?key|signing[\s.\-]?key|auth[\s.\-]?key)$`)
+	// placeholder matches a value that stands for one that is put in later, or that names where it is.
+	placeholder = regexp.MustCompile(`^[\s"']*([$<{%]|\(\(|/|\.{1,2}/|file:|vault:|env:|ref\+|https?://)|^\*+$|[\s{}]|\.(pem|key|crt|txt|ya?ml|json)$`)
+	// described matches values that say which, not what.
+	described = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|none|null|nil|disabled|enabled|required|optional|prompt|default|auto|access|refresh|bearer|basic|jwt|opaque|redacted|changeme|x+)$`)
+)
+
+// Certain says what kind of credential a value surely is, in words such as "a private key"; "" for none. The name is that of
+// the setting. It leaves out placeholders, paths, and settings about credentials such as a token's lifetime.
+func Certain(name, value string) string {
+	for _, c := range certain {
+		if c.shape.MatchString(value) {
+			return c.what
+		}
+	}
+	if secretName.MatchString(split(name)) && isSecretText(strings.TrimSpace(value)) {
+		return "by its name a credential"
+	}
+	return ""
+}
+
+// isSecretText reports whether a value that has a credential's name can be the credential.
+func isSecretText(value string) bool {
+	if len(value) < 4 || placeholder.MatchString(value) || described.MatchString(value) {
+		return false
+	}
+	if _, err := strconv.ParseFloat(value, 64); err == nil && len(value) < 6 {
+		return false
+	}
+	_, err := time.ParseDuration(value)
+	return err != nil
+}
