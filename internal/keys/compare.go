@@ -1,0 +1,104 @@
+package keys
+
+import (
+	"slices"
+	"strings"
+)
+
+// ChangeKind says what happened to a setting.
+type ChangeKind string
+
+// What can happen to a setting.
+const (
+	Removed ChangeKind = "removed"
+	Added   ChangeKind = "added"
+	Changed ChangeKind = "changed"
+	Renamed ChangeKind = "renamed"
+)
+
+// Change is a setting that differs between two releases.
+type Change struct {
+	Kind ChangeKind
+	// Path is the setting; of a renamed one its new name.
+	Path Path
+	// From is the old name of a renamed setting.
+	From Path
+	// Match says how sure it is that a setting was renamed.
+	Match Match
+}
+
+// Options of a comparison.
+type Options struct {
+	// Secret says that nothing may be concluded from values being the same.
+	Secret bool
+}
+
+// Compare lists what differs, sorted by path. A setting that is renamed is not also removed and added.
+func Compare(before, after Settings, o Options) []Change {
+	var removed, added []Path
+	var changes []Change
+	for _, p := range before.Sorted() {
+		v, has := after[p]
+		switch {
+		case has && v != before[p]:
+			changes = append(changes, Change{Kind: Changed, Path: p})
+		case !has:
+			removed = append(removed, p)
+		}
+	}
+	for _, p := range after.Sorted() {
+		if _, had := before[p]; !had {
+			added = append(added, p)
+		}
+	}
+	m := matcher{before: before, after: after, secret: o.Secret}
+	renamed := m.pair(removed, added)
+	taken := map[Path]bool{}
+	for _, r := range renamed {
+		taken[r.Path], taken[r.From] = true, true
+	}
+	changes = append(changes, renamed...)
+	for _, p := range removed {
+		if !taken[p] {
+			changes = append(changes, Change{Kind: Removed, Path: p})
+		}
+	}
+	for _, p := range added {
+		if !taken[p] {
+			changes = append(changes, Change{Kind: Added, Path: p})
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b Change) int { return a.at().Compare(b.at()) })
+	return changes
+}
+
+// at is the path that a change is sorted by: the one that was there before, if any.
+func (c Change) at() Path {
+	if c.Kind == Renamed {
+		return c.From
+	}
+	return c.Path
+}
+
+// Successor finds, for a setting that is gone, one by another name that was there before already, and still is: the second
+// step of a rename in two steps.
+func Successor(gone Path, before, after Settings, o Options) (Path, Match) {
+	m := matcher{before: before, after: before, secret: o.Secret}
+	var best Path
+	var match Match
+	for _, p := range after.Sorted() {
+		if _, had := before[p]; !had || p == gone {
+			continue
+		}
+		// The value alone says nothing here: two settings that always had one value need have nothing in common.
+		if found := m.match(gone, p, false); found.Confidence > match.Confidence && found.Words {
+			best, match = p, found
+		}
+	}
+	return best, match
+}
+
+// Under reports whether a setting is the given one, or a part of it.
+func (p Path) Under(q Path) bool {
+	return p.Key == q.Key && (q.Setting == "" || p.Setting == q.Setting || strings.HasPrefix(p.Setting, q.Setting+"."))
+}

@@ -1,0 +1,117 @@
+package keys
+
+import (
+	"path"
+	"strings"
+)
+
+// Format is how the value of a key is written.
+type Format string
+
+// The formats that are understood. Text has no settings.
+const (
+	Text       Format = "text"
+	YAML       Format = "YAML"
+	JSON       Format = "JSON"
+	TOML       Format = "TOML"
+	Properties Format = "Java properties"
+	INI        Format = "INI"
+	Dotenv     Format = "dotenv"
+)
+
+// Bounds of a file. A config object holds 1 MiB at most.
+const (
+	maxFile     = 2 << 20 // bytes
+	maxDepth    = 100
+	maxSettings = 50_000
+	maxNames    = 16 << 20 // bytes of all names of settings
+)
+
+// File is the value of a key.
+type File struct {
+	Format Format
+	// Opaque says why a file is not looked into, in words that follow "because it"; "" when it is, or when it is none.
+	Opaque string
+	// Documents are the contents as JSON has them (maps by string, lists, strings, numbers, booleans, nil): several where
+	// the file is a YAML stream, none where the value is text or opaque.
+	Documents []any
+
+	settings map[string]Value
+}
+
+// Parse reads the value of a key. Its format is that of the key's name (app.yaml, log4j.properties, .env), or told by
+// the value where the name has no extension: a JSON object, or YAML of several lines that is a map.
+func Parse(key, value string) File {
+	format, named := byName(key)
+	if !named {
+		if path.Ext(key) != "" {
+			return File{Format: Text} // nginx.conf, run.sh: another language, whatever it looks like
+		}
+		return guess(value)
+	}
+	if strings.TrimSpace(value) == "" {
+		return File{Format: Text}
+	}
+	f := File{Format: format}
+	f.read(value)
+	return f
+}
+
+// byName tells the format of a file by its name.
+func byName(name string) (Format, bool) {
+	name = strings.ToLower(name)
+	switch path.Ext(name) {
+	case ".yaml", ".yml":
+		return YAML, true
+	case ".json":
+		return JSON, true
+	case ".toml":
+		return TOML, true
+	case ".properties":
+		return Properties, true
+	case ".ini":
+		return INI, true
+	case ".env":
+		return Dotenv, true
+	}
+	return Text, false
+}
+
+// guess tells the format of a value by itself. What it cannot tell is text, which is no loss to speak of.
+func guess(value string) File {
+	trimmed := strings.TrimSpace(value)
+	format := Text
+	switch {
+	case strings.HasPrefix(trimmed, "{") && strings.HasSuffix(trimmed, "}"):
+		format = JSON
+	case strings.Contains(trimmed, "\n") && strings.Contains(trimmed, ": "):
+		format = YAML
+	}
+	f := File{Format: format}
+	if format == Text {
+		return f
+	}
+	f.read(value)
+	for _, d := range f.Documents {
+		if _, isMap := d.(map[string]any); !isMap {
+			return File{Format: Text}
+		}
+	}
+	if f.Opaque != "" {
+		return File{Format: Text}
+	}
+	return f
+}
+
+// read fills the file in from its text, or says why it is opaque.
+func (f *File) read(text string) {
+	documents, why := decode(f.Format, text)
+	if why == "" {
+		f.settings, why = flatten(documents)
+	}
+	if why != "" {
+		f.Opaque = why
+		return
+	}
+	f.Documents = documents
+}
