@@ -2,6 +2,7 @@ package keys
 
 import (
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -39,15 +40,12 @@ type File struct {
 	settings map[string]Value
 }
 
-// Parse reads the value of a key. Its format is that of the key's name (app.yaml, log4j.properties, .env), or told by
-// the value where the name has no extension: a JSON object, or YAML of several lines that is a map.
+// Parse reads the value of a key. Its format is that of the key's name (app.yaml, log4j.properties, .env), or told by the
+// value where the name has no extension or says no more than that it is configuration: a JSON object, or YAML of several lines that is a map.
 func Parse(key, value string) File {
 	format, named := byName(key)
 	if !named {
-		if path.Ext(key) != "" {
-			return File{Format: Text} // nginx.conf, run.sh: another language, whatever it looks like
-		}
-		return guess(value)
+		return guess(path.Ext(key), value)
 	}
 	if strings.TrimSpace(value) == "" {
 		return File{Format: Text}
@@ -77,16 +75,10 @@ func byName(name string) (Format, bool) {
 	return Text, false
 }
 
-// guess tells the format of a value by itself. What it cannot tell is text, which is no loss to speak of.
-func guess(value string) File {
-	trimmed := strings.TrimSpace(value)
-	format := Text
-	switch {
-	case strings.HasPrefix(trimmed, "{") && strings.HasSuffix(trimmed, "}"):
-		format = JSON
-	case strings.Contains(trimmed, "\n") && strings.Contains(trimmed, ": "):
-		format = YAML
-	}
+// guess tells the format of a value by itself. What it cannot tell is text, which is no loss to speak of: run.sh and nginx.conf
+// are other languages, whatever some of their lines look like.
+func guess(extension, value string) File {
+	format := sniff(extension, strings.TrimSpace(value))
 	f := File{Format: format}
 	if format == Text {
 		return f
@@ -101,6 +93,49 @@ func guess(value string) File {
 		return File{Format: Text}
 	}
 	return f
+}
+
+var (
+	assignment = regexp.MustCompile(`^[\w.-]+\s*=`)
+	section    = regexp.MustCompile(`^\[[\w. :-]+\]$`)
+)
+
+// sniff tells which format a value may have.
+func sniff(extension, value string) Format {
+	lines := strings.Contains(value, "\n")
+	switch extension {
+	case "":
+		switch {
+		case strings.HasPrefix(value, "{") && strings.HasSuffix(value, "}"):
+			return JSON
+		case lines && strings.Contains(value, ": "):
+			return YAML
+		case !lines:
+			return Text
+		}
+	case ".conf", ".cfg", ".cnf", ".config":
+	default:
+		return Text
+	}
+	return assignments(value)
+}
+
+// assignments tells whether every line of a value is "name = value", perhaps in sections.
+func assignments(value string) Format {
+	format := Text
+	for line := range strings.Lines(value) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "", strings.HasPrefix(line, "#"), strings.HasPrefix(line, ";"):
+		case section.MatchString(line):
+			format = INI
+		case !assignment.MatchString(line):
+			return Text
+		case format == Text:
+			format = Properties
+		}
+	}
+	return format
 }
 
 // read fills the file in from its text, or says why it is opaque.
