@@ -28,6 +28,7 @@ import (
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/controller"
 	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/helm"
 	"tidemark.dev/tidemark/internal/stamp"
 )
 
@@ -157,7 +158,7 @@ func managerOptions(o Options, scheme *runtime.Scheme, key *digest.Key, watches 
 // configSecrets leaves out the Secrets that are never configuration, which can be many and large.
 func configSecrets() fields.Selector {
 	return fields.AndSelectors(
-		fields.OneTermNotEqualSelector("type", "helm.sh/release.v1"),
+		fields.OneTermNotEqualSelector("type", string(helm.SecretType)),
 		fields.OneTermNotEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)),
 	)
 }

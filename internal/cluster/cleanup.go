@@ -137,7 +137,7 @@ func (c Cleanup) snapshots(ctx context.Context, out *Cleaned) ([]snapshot.Snapsh
 	odd := 0
 	for _, kind := range c.objectKinds() {
 		gvk := gvkOf(kind)
-		err := eachItem(ctx, c.Client, metadataList(gvk), pageSize, func(m *metav1.PartialObjectMetadata) {
+		err := EachItem(ctx, c.Client, MetadataList(gvk), PageSize, func(m *metav1.PartialObjectMetadata) {
 			s, ok := snapshot.Read(kind, m)
 			switch {
 			case m.DeletionTimestamp != nil:
@@ -196,7 +196,7 @@ func (c Cleanup) findGone(ctx context.Context, kind workload.ObjectKind, stock s
 func (c Cleanup) findPresent(ctx context.Context, kind workload.ObjectKind, open map[workload.Object]bool) error {
 	gvk := gvkOf(kind)
 	if len(open) > few {
-		err := eachItem(ctx, c.Client, metadataList(gvk), pageSize, func(m *metav1.PartialObjectMetadata) {
+		err := EachItem(ctx, c.Client, MetadataList(gvk), PageSize, func(m *metav1.PartialObjectMetadata) {
 			delete(open, workload.Object{Kind: kind, Namespace: m.Namespace, Name: m.Name})
 		}, client.InNamespace(c.Namespace))
 		return blind(err, right{"list", plural(gvk), c.Namespace, notCleaned})

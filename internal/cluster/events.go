@@ -24,7 +24,7 @@ type Event struct {
 
 // EventsOf lists Tidemark's Events of a workload, oldest first. Where they may not be read it gives a remark instead.
 func EventsOf(ctx context.Context, c client.Reader, w Workload) (events []Event, remark string, err error) {
-	err = eachItem(ctx, c, func() client.ObjectList { return &corev1.EventList{} }, pageSize, func(e *corev1.Event) {
+	err = EachItem(ctx, c, func() client.ObjectList { return &corev1.EventList{} }, PageSize, func(e *corev1.Event) {
 		if e.ReportingController == reporter || e.Source.Component == reporter {
 			events = append(events, eventOf(e))
 		}

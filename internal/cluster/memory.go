@@ -77,7 +77,7 @@ func (r *reading) readMemory(ctx context.Context) error {
 	}
 	r.memory.logs = map[workload.Object]history.Log{}
 	var unreadable []error
-	err := eachItem(ctx, r.Client, newConfigMaps, largePageSize, func(cm *corev1.ConfigMap) {
+	err := EachItem(ctx, r.Client, newConfigMaps, largePageSize, func(cm *corev1.ConfigMap) {
 		r.sight.Installed = true
 		if err := r.remember(cm); err != nil {
 			unreadable = append(unreadable, err)

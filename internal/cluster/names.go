@@ -11,7 +11,7 @@ import (
 func Namespaces(ctx context.Context, c *Connection) []string {
 	var out []string
 	// What cannot be read is not offered.
-	_ = eachItem(ctx, c.Client, metadataList(namespaceKind), pageSize, func(m *metav1.PartialObjectMetadata) {
+	_ = EachItem(ctx, c.Client, MetadataList(namespaceKind), PageSize, func(m *metav1.PartialObjectMetadata) {
 		out = append(out, m.Name)
 	})
 	return out
@@ -22,7 +22,7 @@ func Names(ctx context.Context, c *Connection, kinds []Kind, ns string) []Target
 	var out []Target
 	for _, k := range kinds {
 		// What cannot be read is not offered.
-		_ = eachItem(ctx, c.Client, metadataList(k.GroupVersionKind), pageSize, func(m *metav1.PartialObjectMetadata) {
+		_ = EachItem(ctx, c.Client, MetadataList(k.GroupVersionKind), PageSize, func(m *metav1.PartialObjectMetadata) {
 			out = append(out, Target{Kind: k, Namespace: m.Namespace, Name: m.Name})
 		}, client.InNamespace(ns))
 	}

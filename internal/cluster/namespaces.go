@@ -23,7 +23,7 @@ func (r *reading) readNamespaces(ctx context.Context) error {
 	r.namespaces = map[string]namespace{}
 	const unknown = "modes and pauses of namespaces are unknown"
 	if len(r.Targets) == 0 && r.Namespace == "" {
-		err := eachItem(ctx, r.Client, metadataList(namespaceKind), pageSize, func(m *metav1.PartialObjectMetadata) {
+		err := EachItem(ctx, r.Client, MetadataList(namespaceKind), PageSize, func(m *metav1.PartialObjectMetadata) {
 			r.namespaces[m.Name] = namespace{kept(m.Annotations), kept(m.Labels)}
 		})
 		_, err = r.permitted(err, right{"list", "namespaces", clusterScope, unknown})

@@ -32,7 +32,7 @@ func (r *reading) readNodes(ctx context.Context) error {
 	}
 	const unknown = "what restarted containers read is unknown"
 	if len(needed) > few {
-		err := eachItem(ctx, r.Client, func() client.ObjectList { return &corev1.NodeList{} }, pageSize, func(n *corev1.Node) {
+		err := EachItem(ctx, r.Client, func() client.ObjectList { return &corev1.NodeList{} }, PageSize, func(n *corev1.Node) {
 			r.nodes[n.Name] = ReadySince(n)
 		})
 		_, err = r.permitted(err, right{"list", "nodes", clusterScope, unknown})

@@ -122,7 +122,7 @@ func (r *reading) openConfigMaps(ctx context.Context, objects []*object, opts ..
 }
 
 func (r *reading) listConfigMaps(ctx context.Context, objects []*object, opts ...client.ListOption) error {
-	err := eachItem(ctx, r.Client, newConfigMaps, largePageSize, func(cm *corev1.ConfigMap) {
+	err := EachItem(ctx, r.Client, newConfigMaps, largePageSize, func(cm *corev1.ConfigMap) {
 		if o := r.objects[workload.Object{Kind: workload.ConfigMap, Namespace: cm.Namespace, Name: cm.Name}]; o != nil {
 			r.tookConfigMap(o, cm)
 		}
@@ -135,7 +135,7 @@ const unknownContent = "what is applied is unknown where they are used"
 
 func (r *reading) listMetadata(ctx context.Context, kind workload.ObjectKind, objects []*object) (bool, error) {
 	gvk := gvkOf(kind)
-	err := eachItem(ctx, r.Client, metadataList(gvk), pageSize, func(m *metav1.PartialObjectMetadata) {
+	err := EachItem(ctx, r.Client, MetadataList(gvk), PageSize, func(m *metav1.PartialObjectMetadata) {
 		if o := r.objects[workload.Object{Kind: kind, Namespace: m.Namespace, Name: m.Name}]; o != nil {
 			r.tookMetadata(o, m)
 		}

@@ -42,7 +42,7 @@ func (r *reading) readPods(ctx context.Context) error {
 	}
 	o := owned{map[types.UID][]fleet.Pod{}, map[types.UID]schema.GroupVersionKind{}, map[types.UID]*metav1.OwnerReference{}}
 	for _, q := range r.queries() {
-		err := eachItem(ctx, r.Client, func() client.ObjectList { return &corev1.PodList{} }, pageSize, o.take, q.options()...)
+		err := EachItem(ctx, r.Client, func() client.ObjectList { return &corev1.PodList{} }, PageSize, o.take, q.options()...)
 		needs := right{"list", "pods", q.namespace, "what runs is unknown"}
 		if ok, err := r.permitted(err, needs); err != nil {
 			return err
@@ -142,7 +142,7 @@ func (k Kind) builtin() bool {
 // readOwners notes who controls the objects of the kind.
 func (r *reading) readOwners(ctx context.Context, o owned, gvk schema.GroupVersionKind) error {
 	for _, q := range r.queries() {
-		err := eachItem(ctx, r.Client, metadataList(gvk), pageSize, func(m *metav1.PartialObjectMetadata) {
+		err := EachItem(ctx, r.Client, MetadataList(gvk), PageSize, func(m *metav1.PartialObjectMetadata) {
 			owner := metav1.GetControllerOfNoCopy(m)
 			o.owners[m.UID] = owner
 			if owner != nil {

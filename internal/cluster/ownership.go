@@ -63,7 +63,7 @@ func within(namespace, name string) string {
 
 // managedFieldsOf reads those of one object by a list, for which the right to watch its kind is enough.
 func managedFieldsOf(ctx context.Context, reader client.Reader, obj client.Object) ([]metav1.ManagedFieldsEntry, error) {
-	list := metadataList(kindOfObject(obj))()
+	list := MetadataList(kindOfObject(obj))()
 	if err := reader.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{"metadata.name": obj.GetName()}); err != nil {
 		return nil, fmt.Errorf("read managed fields: %w", err)
 	}

@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Sizes of pages: of objects of ordinary size, and of those that may be a mebibyte each.
+// Sizes of pages: of objects of ordinary size or their metadata, and of those that may be a mebibyte each.
 const (
-	pageSize      = 500
+	PageSize      = 500
 	largePageSize = 100
 )
 
-// eachItem lists page by page, and hands each item to visit; nothing of a page is kept when the next one is asked for.
-func eachItem[T client.Object](
+// EachItem lists page by page, and hands each item to visit; nothing of a page is kept when the next one is asked for.
+func EachItem[T client.Object](
 	ctx context.Context, c client.Reader, newList func() client.ObjectList, size int64, visit func(T), opts ...client.ListOption,
 ) error {
 	token := ""
@@ -68,8 +68,8 @@ func (k Kind) newList() client.ObjectList {
 	return list
 }
 
-// metadataList makes lists of a kind's metadata, so that no content is sent.
-func metadataList(gvk schema.GroupVersionKind) func() client.ObjectList {
+// MetadataList gives what makes lists of a kind's metadata, so that no content is sent.
+func MetadataList(gvk schema.GroupVersionKind) func() client.ObjectList {
 	gvk.Kind += "List"
 	return func() client.ObjectList {
 		list := &metav1.PartialObjectMetadataList{}

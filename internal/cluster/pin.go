@@ -128,7 +128,7 @@ func (c *Copier) keep(ctx context.Context, state stamp.State, pins snapshot.Pins
 // NextRevision counts the snapshots of a config object in the API, for who follows none: [Revisions].
 func (c *Copier) NextRevision(ctx context.Context, o workload.Object) (int64, error) {
 	var highest int64
-	err := eachItem(ctx, c.Client, metadataList(gvkOf(o.Kind)), pageSize, func(m *metav1.PartialObjectMetadata) {
+	err := EachItem(ctx, c.Client, MetadataList(gvkOf(o.Kind)), PageSize, func(m *metav1.PartialObjectMetadata) {
 		if s, ok := snapshot.Read(o.Kind, m); ok && s.Source == o {
 			highest = max(highest, s.Revision)
 		}

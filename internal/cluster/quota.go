@@ -32,7 +32,7 @@ func (q Quota) full() bool { return q.Hard > 0 && q.Used*10 >= q.Hard*9 }
 func NearlyFull(ctx context.Context, c client.Reader, namespace string) ([]Quota, error) {
 	var out []Quota
 	newList := func() client.ObjectList { return &corev1.ResourceQuotaList{} }
-	err := eachItem(ctx, c, newList, pageSize, func(q *corev1.ResourceQuota) {
+	err := EachItem(ctx, c, newList, PageSize, func(q *corev1.ResourceQuota) {
 		for _, name := range countedResources {
 			hard, limited := q.Status.Hard[name]
 			used := q.Status.Used[name]

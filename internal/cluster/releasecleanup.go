@@ -98,7 +98,7 @@ func (c Cleanup) keptObjects(ctx context.Context, release string) ([]snapshot.Sn
 	var out []snapshot.Snapshot
 	for _, kind := range c.objectKinds() {
 		gvk := gvkOf(kind)
-		err := eachItem(ctx, c.Client, metadataList(gvk), pageSize, func(m *metav1.PartialObjectMetadata) {
+		err := EachItem(ctx, c.Client, MetadataList(gvk), PageSize, func(m *metav1.PartialObjectMetadata) {
 			if m.DeletionTimestamp == nil && keptFor(m, release) {
 				s, _ := snapshot.ReadVersioned(kind, m)
 				out = append(out, s)

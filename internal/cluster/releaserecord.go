@@ -72,7 +72,7 @@ func (c Cleanup) releaseRecord(ctx context.Context, release string, objects []sn
 func (c Cleanup) helmRecords(ctx context.Context, release string) (newest, deployed helmRecord, err error) {
 	for _, kind := range []workload.ObjectKind{workload.Secret, workload.ConfigMap} {
 		gvk := gvkOf(kind)
-		err := eachItem(ctx, c.Client, metadataList(gvk), pageSize, func(m *metav1.PartialObjectMetadata) {
+		err := EachItem(ctx, c.Client, MetadataList(gvk), PageSize, func(m *metav1.PartialObjectMetadata) {
 			revision, _ := strconv.ParseInt(m.Labels["version"], 10, 64)
 			r := helmRecord{kind, m.Name, revision, m.Labels["status"]}
 			if r.revision > newest.revision {

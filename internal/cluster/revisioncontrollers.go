@@ -99,7 +99,7 @@ func (h *History) countPods(ctx context.Context) (podCounts, error) {
 	}
 	minReady, _, _ := unstructured.NestedInt64(h.object.Object, "spec", "minReadySeconds")
 	counts := podCounts{}
-	err = eachItem(ctx, h.client, func() client.ObjectList { return &corev1.PodList{} }, pageSize, func(pod *corev1.Pod) {
+	err = EachItem(ctx, h.client, func() client.ObjectList { return &corev1.PodList{} }, PageSize, func(pod *corev1.Pod) {
 		if !controlledBy(pod, h.object.GetUID()) || Finished(pod) || pod.DeletionTimestamp != nil {
 			return
 		}

@@ -161,7 +161,7 @@ func (h *History) hindrance(ctx context.Context, u *unstructured.Unstructured, t
 		return "", err
 	}
 	var waiting []corev1.Pod
-	err = eachItem(ctx, h.client, func() client.ObjectList { return &corev1.PodList{} }, pageSize, func(pod *corev1.Pod) {
+	err = EachItem(ctx, h.client, func() client.ObjectList { return &corev1.PodList{} }, PageSize, func(pod *corev1.Pod) {
 		if why := whyWaiting(pod); why != "" && pod.DeletionTimestamp == nil && !Finished(pod) {
 			waiting = append(waiting, *pod)
 		}

@@ -246,7 +246,7 @@ func (h *History) owned(ctx context.Context, gvk schema.GroupVersionKind) ([]uns
 		return list
 	}
 	var out []unstructured.Unstructured
-	err = eachItem(ctx, h.client, newList, pageSize, func(u *unstructured.Unstructured) {
+	err = EachItem(ctx, h.client, newList, PageSize, func(u *unstructured.Unstructured) {
 		if controlledBy(u, h.object.GetUID()) {
 			out = append(out, *u)
 		}

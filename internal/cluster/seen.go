@@ -79,7 +79,7 @@ func (r *reading) listKind(ctx context.Context, k Kind) (allowed bool, err error
 	if r.Selector != nil {
 		opts = append(opts, client.MatchingLabelsSelector{Selector: r.Selector})
 	}
-	err = eachItem(ctx, r.Client, k.newList, pageSize, func(obj client.Object) { r.see(k, obj) }, opts...)
+	err = EachItem(ctx, r.Client, k.newList, PageSize, func(obj client.Object) { r.see(k, obj) }, opts...)
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		if k.Optional() {
 			return true, nil

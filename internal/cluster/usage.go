@@ -150,7 +150,7 @@ func (u *usage) readOthers(ctx context.Context) error {
 func listUses[T client.Object](
 	ctx context.Context, u *usage, gvk schema.GroupVersionKind, newList func() client.ObjectList, visit func(T),
 ) error {
-	err := eachItem(ctx, u.client, newList, usagePage, visit, client.InNamespace(u.namespace))
+	err := EachItem(ctx, u.client, newList, usagePage, visit, client.InNamespace(u.namespace))
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/release"
 )
 
@@ -91,32 +92,14 @@ func (s Survey) where() string {
 	return "in namespace " + s.Namespace
 }
 
-// recordsPage is how many records are asked for at once. Only their metadata is sent.
-const recordsPage = 500
-
 // records takes in the records of one kind of object, page by page.
 func (s Survey) records(ctx context.Context, kind string, found map[types.NamespacedName]*Release, sight *Sight) error {
 	selected := []client.ListOption{owned}
 	if kind == "Secret" {
 		selected = Records()
 	}
-	token := ""
-	for {
-		list := &metav1.PartialObjectMetadataList{} // anew, or labels of one page would remain in the next
-		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
-		page := append([]client.ListOption{
-			client.InNamespace(s.Namespace), client.Limit(recordsPage), client.Continue(token),
-		}, selected...)
-		if err := s.Client.List(ctx, list, page...); err != nil {
-			return err
-		}
-		for i := range list.Items {
-			s.take(kind, &list.Items[i], found, sight)
-		}
-		if token = list.Continue; token == "" {
-			return nil
-		}
-	}
+	return cluster.EachItem(ctx, s.Client, cluster.MetadataList(corev1.SchemeGroupVersion.WithKind(kind)), cluster.PageSize,
+		func(m *metav1.PartialObjectMetadata) { s.take(kind, m, found, sight) }, append(selected, client.InNamespace(s.Namespace))...)
 }
 
 // take takes in one record.
@@ -146,34 +129,26 @@ func (s Survey) take(kind string, m *metav1.PartialObjectMetadata, found map[typ
 // leases takes in what guards say of the releases. A Lease of a release that has no record is of a first install that has
 // written nothing yet, or of one that is gone.
 func (s Survey) leases(ctx context.Context, found map[types.NamespacedName]*Release, sight *Sight) error {
-	token := ""
-	for {
-		list := &coordinationv1.LeaseList{}
-		err := s.Client.List(ctx, list, client.InNamespace(s.Namespace), client.Limit(recordsPage), client.Continue(token),
-			client.HasLabels{v1.LabelDeploy})
-		if apierrors.IsForbidden(err) {
-			sight.remark("missing the right to list leases %s: who is deploying, and whether they are alive, is unknown", s.where())
-			for _, r := range found {
-				r.LeaseProblem = "missing the right to list leases " + s.where()
-			}
-			return nil
+	err := cluster.EachItem(ctx, s.Client, func() client.ObjectList { return &coordinationv1.LeaseList{} }, cluster.PageSize, func(l *coordinationv1.Lease) {
+		name, is := strings.CutPrefix(l.Name, v1.DeployLeasePrefix)
+		r := found[types.NamespacedName{Namespace: l.Namespace, Name: name}]
+		if !is || r == nil {
+			return
 		}
-		if err != nil {
-			return fmt.Errorf("list leases %s: %w", s.where(), err)
+		var err error
+		if r.Lease, err = decodeLease(l, s.Now()); err != nil {
+			r.LeaseProblem = err.Error()
 		}
-		for i := range list.Items {
-			l := &list.Items[i]
-			name, is := strings.CutPrefix(l.Name, v1.DeployLeasePrefix)
-			r := found[types.NamespacedName{Namespace: l.Namespace, Name: name}]
-			if !is || r == nil {
-				continue
-			}
-			if r.Lease, err = decodeLease(l, s.Now()); err != nil {
-				r.LeaseProblem = err.Error()
-			}
+	}, client.InNamespace(s.Namespace), client.HasLabels{v1.LabelDeploy})
+	if apierrors.IsForbidden(err) {
+		sight.remark("missing the right to list leases %s: who is deploying, and whether they are alive, is unknown", s.where())
+		for _, r := range found {
+			r.LeaseProblem = "missing the right to list leases " + s.where()
 		}
-		if token = list.Continue; token == "" {
-			return nil
-		}
+		return nil
 	}
+	if err != nil {
+		return fmt.Errorf("list leases %s: %w", s.where(), err)
+	}
+	return nil
 }
