@@ -53,11 +53,13 @@ func MatchPins(obj any) (any, error) {
 	out := &PinnedPod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 	}}
-	if !Finished(pod) && pod.DeletionTimestamp == nil {
-		out.Revision, out.ReadySince = revisionOfPod(pod), podReadySince(pod)
+	if Finished(pod) || pod.DeletionTimestamp != nil {
+		return out, nil
 	}
+	out.Revision = revisionOfPod(pod)
+	out.ReadySince, _ = podReady(pod)
 	text, pinned := pod.Annotations[v1.AnnotationPins]
-	if !pinned || Finished(pod) || pod.DeletionTimestamp != nil {
+	if !pinned {
 		return out, nil
 	}
 	out.Pinned = true
@@ -94,13 +96,4 @@ func revisionOfPod(pod *corev1.Pod) *PodRevision {
 		r.Owner = argoRollout
 	}
 	return r
-}
-
-func podReadySince(pod *corev1.Pod) time.Time {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return c.LastTransitionTime.Time
-		}
-	}
-	return time.Time{}
 }

@@ -23,9 +23,7 @@ func PodOf(pod *corev1.Pod) fleet.Pod {
 		Terminating: pod.DeletionTimestamp != nil,
 		Phase:       string(pod.Status.Phase),
 	}
-	for _, c := range pod.Status.Conditions {
-		out.Ready = out.Ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	}
+	_, out.Ready = podReady(pod)
 	uses := usesOf(pod)
 	out.Unmatched, out.PinsProblem = uses.unmatched, uses.problem
 	add := func(name string, role workload.Role, statuses []corev1.ContainerStatus) {
@@ -50,6 +48,16 @@ func PodOf(pod *corev1.Pod) fleet.Pod {
 // Finished reports whether a pod has run to its end: it reads nothing any more and is part of no fleet.
 func Finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// podReady reports whether a pod is ready, and since when.
+func podReady(pod *corev1.Pod) (since time.Time, ready bool) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // ReadySince is since when a node is Ready; zero when it is not.

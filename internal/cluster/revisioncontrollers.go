@@ -124,8 +124,8 @@ func (h *History) countPods(ctx context.Context) (podCounts, error) {
 
 // readiness counts a pod as ready, and as available: ready for as long as the workload asks for.
 func readiness(pod *corev1.Pod, minReady time.Duration, now time.Time) (ready, available int) {
-	switch since := podReadySince(pod); {
-	case since.IsZero():
+	switch since, is := podReady(pod); {
+	case !is:
 		return 0, 0
 	case now.Sub(since) < minReady:
 		return 1, 0

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -19,8 +18,8 @@ import (
 	"tidemark.dev/tidemark/internal/cluster"
 )
 
-// podWatch watches whether pods read what their pins say, and which are ready. A pod that was created while nothing rewrote pods never will: it is
-// told of by an Event on it, and counted.
+// podWatch watches whether pods read what their pins say, and which are ready. A pod that was created while nothing rewrote pods
+// never will: it is told of by an Event on it, and counted.
 type podWatch struct {
 	// pods gives pods as [cluster.PinnedPod]; it is started when this process leads.
 	pods      cache.Cache
@@ -73,9 +72,7 @@ func (w *podWatch) watch(ctx context.Context) error {
 			}
 			if p, ok := o.(*cluster.PinnedPod); ok {
 				w.note(p, false)
-				gone := *p
-				gone.ReadySince = time.Time{}
-				w.sightings.saw(&gone)
+				w.sightings.gone(p.UID)
 			}
 		},
 	})

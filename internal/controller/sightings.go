@@ -38,9 +38,7 @@ func (x *sightings) saw(p *cluster.PinnedPod) (ID, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if p.Revision == nil || p.ReadySince.IsZero() {
-		if id, known := x.at[p.UID]; known {
-			x.drop(id, p.UID)
-		}
+		x.drop(p.UID)
 		return ID{}, false
 	}
 	id := ID{p.Revision.Owner, types.NamespacedName{Namespace: p.Namespace, Name: p.Revision.Name}}
@@ -53,7 +51,15 @@ func (x *sightings) saw(p *cluster.PinnedPod) (ID, bool) {
 	return id, news
 }
 
-func (x *sightings) drop(id ID, pod types.UID) {
+// gone takes in that a pod is there no more.
+func (x *sightings) gone(pod types.UID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.drop(pod)
+}
+
+func (x *sightings) drop(pod types.UID) {
+	id := x.at[pod]
 	delete(x.at, pod)
 	delete(x.of[id], pod)
 	if len(x.of[id]) == 0 {

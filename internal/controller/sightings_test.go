@@ -46,11 +46,9 @@ func TestSightingsTellWhichRevisionsHaveAnAvailablePod(t *testing.T) {
 	available(20, 0, "one", "two")
 	saw(pod("c", "two", time.Time{}), false) // as a pod that ends, or is not ready any more
 	available(20, 0, "one")
-	for _, gone := range []string{"a", "b"} {
-		p := pod(gone, "one", time.Time{})
-		p.Revision = nil // nothing is known of a pod that went while nobody watched
-		saw(p, false)
-	}
+	x.gone("a")
+	x.gone("b")
+	x.gone("never seen")
 	available(20, 0)
 	if len(x.of)+len(x.at) != 0 {
 		t.Errorf("something is kept: %v, %v", x.of, x.at)
