@@ -40,7 +40,7 @@ func (o Options) validateFleets() error {
 	if o.FleetInterval < 0 {
 		return errors.New("--fleet-interval: want 0 (never) or more")
 	}
-	if o.Margins.RefreshLag < 0 || o.Margins.Skew < 0 {
+	if o.Margins.RefreshLag <= 0 || o.Margins.Skew <= 0 {
 		return errors.New("--refresh-lag, --clock-skew: want more than 0")
 	}
 	return nil

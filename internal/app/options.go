@@ -84,7 +84,7 @@ func Defaults() Options {
 		UserAgent: "tidemark-controller", Namespace: v1.DefaultNamespace, DefaultMode: v1.ModeObserve, Secrets: true,
 		Pace: pace.Defaults(), MaxRolling: 50, RollTimeout: 10 * time.Minute, Workers: 8, WatchLag: 2 * time.Second,
 		CleanupInterval: 10 * time.Minute, Retention: snapshot.Defaults(),
-		RolloutInterval: time.Minute, FleetInterval: time.Minute, Margins: fleet.Settings{RefreshLag: 2 * time.Minute, Skew: time.Second},
+		RolloutInterval: time.Minute, FleetInterval: time.Minute, Margins: fleet.Settings{}.WithDefaults(),
 		WaitForReleases: true, LeaderElect: true,
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 		WebhookAddress: ":9443", WebhookCertificateValidity: 90 * 24 * time.Hour,

@@ -42,7 +42,7 @@ type FleetMetrics struct {
 	last *lookedAt // nil until the first look, and where another process leads
 }
 
-// lookedAt is one look at all fleets.
+// lookedAt is one look at all fleets, by the API server's clock.
 type lookedAt struct {
 	at     time.Time
 	fleets []measured
@@ -51,9 +51,8 @@ type lookedAt struct {
 // measured is one fleet with what its series say.
 type measured struct {
 	cluster.Target
-	result  fleet.Result
-	budget  time.Duration
-	dormant time.Duration
+	result fleet.Result
+	budget time.Duration
 }
 
 // NewFleetMetrics makes the metrics and registers them.
@@ -105,12 +104,12 @@ func (m *FleetMetrics) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(m.looked, prometheus.GaugeValue, float64(last.at.Unix()))
 	for i := range last.fleets {
 		if f := &last.fleets[i]; f.speaks() {
-			m.collect(out, f)
+			m.collect(out, f, last.at)
 		}
 	}
 }
 
-func (m *FleetMetrics) collect(out chan<- prometheus.Metric, f *measured) {
+func (m *FleetMetrics) collect(out chan<- prometheus.Metric, f *measured, at time.Time) {
 	labels := []string{f.Kind.GroupVersionKind.Kind, f.Namespace, f.Name}
 	gauge := func(d *prometheus.Desc, value float64, more ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append(slices.Clone(labels), more...)...)
@@ -126,7 +125,7 @@ func (m *FleetMetrics) collect(out chan<- prometheus.Metric, f *measured) {
 	case f.result.Behind == 0:
 		gauge(m.dormant, 0)
 	case !f.result.Changed.IsZero():
-		gauge(m.dormant, f.dormant.Seconds())
+		gauge(m.dormant, max(at.Sub(f.result.Changed), 0).Seconds())
 	}
 	counts, known := f.pods()
 	gauge(m.versions, float64(known))

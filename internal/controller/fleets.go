@@ -77,7 +77,7 @@ func (f *fleets) look(ctx context.Context) {
 	}
 	l := &lookedAt{at: sight.Now}
 	for _, w := range sight.Workloads {
-		l.fleets = append(l.fleets, measure(w, sight.Now))
+		l.fleets = append(l.fleets, measured{Target: w.Target, result: w.Judge(), budget: w.Fleet.Budget})
 	}
 	f.metrics.show(l)
 	f.metrics.seconds.Observe(f.clock.Since(begun).Seconds())
@@ -87,15 +87,6 @@ func (f *fleets) look(ctx context.Context) {
 			f.log.Info("Looking at the fleets", "remark", r)
 		}
 	})
-}
-
-// measure judges a fleet at a moment, by the API server's clock.
-func measure(w cluster.Workload, now time.Time) measured {
-	m := measured{Target: w.Target, result: w.Judge(), budget: w.Fleet.Budget}
-	if !m.result.Changed.IsZero() {
-		m.dormant = max(now.Sub(m.result.Changed), 0)
-	}
-	return m
 }
 
 func (f *fleets) say(what string, log func()) {

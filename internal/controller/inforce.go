@@ -53,7 +53,7 @@ func (p *pinning) Start(ctx context.Context) error {
 			if ctx.Err() == nil {
 				p.log.V(1).Info("Cannot look whether pins are in force; trying again", "error", err.Error())
 			}
-		case found.InForce() && p.known() && !p.inForce() && !appeared:
+		case found.InForce() && !p.inForce() && !appeared:
 			appeared, next = true, pinningTakes
 		default:
 			p.saw(found)
@@ -68,13 +68,6 @@ func (p *pinning) Start(ctx context.Context) error {
 		case <-p.clock.After(next):
 		}
 	}
-}
-
-// known reports whether it was looked at.
-func (p *pinning) known() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.last != nil
 }
 
 func (p *pinning) saw(found cluster.Pinning) {

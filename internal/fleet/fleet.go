@@ -33,8 +33,8 @@ type Settings struct {
 	LoadTime time.Duration
 }
 
-// withDefaults gives margins that are not set their defaults.
-func (s Settings) withDefaults() Settings {
+// WithDefaults gives margins that are not set their defaults.
+func (s Settings) WithDefaults() Settings {
 	for _, m := range []struct {
 		margin   *time.Duration
 		standard time.Duration

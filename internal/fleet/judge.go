@@ -28,7 +28,7 @@ import (
 //  11. Unknown: something is not known that could make a difference.
 //  12. InStep: every pod is known to run what is applied.
 func Judge(f Fleet) Result {
-	f.Settings = f.Settings.withDefaults()
+	f.Settings = f.Settings.WithDefaults()
 	s := look(&f)
 	r := s.verdict()
 	r.Since = r.Since.UTC().Truncate(time.Second)

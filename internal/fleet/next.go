@@ -36,7 +36,7 @@ type KeyChange struct {
 // Next lists what a pod that starts now would read differently from the pods that run, by object and key. What the template
 // pins a pod reads as it was pinned, else as it is applied.
 func Next(f Fleet) []KeyChange {
-	f.Settings = f.Settings.withDefaults()
+	f.Settings = f.Settings.WithDefaults()
 	type at struct {
 		object workload.Object
 		key    string
