@@ -375,3 +375,29 @@ func TestNewFindsItsNamespace(t *testing.T) {
 		t.Errorf("without a namespace: %v", err)
 	}
 }
+
+// docs/metrics.md has one row for each metric, with its meaning.
+func TestMetricsAreThoseOfTheTable(t *testing.T) {
+	r := reporter(t)
+	load := r.ConfigMap("settings").Begin()
+	load.Bytes("level", []byte("debug"))
+	load.Done()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(r)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows := strings.Count(string(text), "\n| `tidemark_loaded_"); rows != len(families) {
+		t.Errorf("the table has %d rows, and there are %d metrics", rows, len(families))
+	}
+	for _, f := range families {
+		if row := regexp.MustCompile("(?m)^\\| `" + f.GetName() + "` \\|.*\\| " + regexp.QuoteMeta(f.GetHelp()) + " \\|$"); !row.Match(text) {
+			t.Errorf("the table has no row of %s: %s", f.GetName(), f.GetHelp())
+		}
+	}
+}

@@ -238,7 +238,7 @@ func TestCleanupRemovesAllSnapshotsOfWhatIsGoneWithItsUsers(t *testing.T) {
 	s.kubectl("delete", "configmap", "pricing")
 
 	s.becomes("pricing-3", "delete orphaned", soon()...)
-	for _, name := range []string{"pricing-1", "pricing-2"} { // in the same run, or the next when this one took longer than an age
+	for _, name := range []string{"pricing-1", "pricing-2", "pricing-3"} { // in the same run, or the next when this one took longer than an age
 		s.eventually(name+" to go", func() error {
 			if s.does(strings.Join(soon(), " ")); s.there(name) {
 				return errors.New("it is there")

@@ -66,8 +66,9 @@ func TestLeaseInModeRollTheEditReachesAllPodsAndADrainChangesNothing(t *testing.
 
 func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T) {
 	v := alone(t)
-	v.watchful()
+	c := v.watchful("--fleet-interval=1s")
 	s := v.fleetOf24("lease-observe", v1.ModeObserve)
+	s.controller = c
 	// What is split for longer than a rollout takes is no rollout.
 	s.kubectl("annotate", "deployment/sender", v1.AnnotationRolloutBudget+"=1s")
 	s.must(s.Aged(t.Context(), apart))
@@ -87,6 +88,13 @@ func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T
 		return nil
 	})
 	s.agreesWithRecord(s.verdict("deployment/sender", "split"), leaseDuration)
+	// The leader exports the same, with the rights that it ships with.
+	const fleet = `kind="Deployment",name="sender",namespace="lease-observe"`
+	s.metricIs(`tidemark_fleet_verdict{`+fleet+`,verdict="split"}`, 1)
+	s.metricIs(`tidemark_fleet_pods_behind{`+fleet+`}`, 18)
+	s.metricIs(`tidemark_fleet_versions{`+fleet+`}`, 2)
+	s.metricIs(`tidemark_fleet_differing_keys{`+fleet+`}`, 1)
+	s.metricIs("tidemark_fleets_remarks", 0)
 	if s.stamp("deployment/sender") != "" {
 		t.Error("mode observe wrote a stamp")
 	}

@@ -79,9 +79,9 @@ func (v venue) control(flags ...string) *scenario.Controller {
 }
 
 // watchful is control that returns when the controller can tell what pods loaded that are made from now on.
-func (v venue) watchful() *scenario.Controller {
+func (v venue) watchful(flags ...string) *scenario.Controller {
 	v.t.Helper()
-	c := v.control()
+	c := v.control(flags...)
 	if err := c.HasWatched(v.t.Context()); err != nil {
 		v.t.Fatal(err)
 	}
