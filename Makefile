@@ -24,7 +24,7 @@ TIMEOUT   ?= 30m
 SOAK ?= Soak
 # Modules of their own that are tested and linted as the product is: the public library, and what proves it beside the product.
 MODULES := loaded test/agreement
-# How long each parser is fuzzed.
+# How long each fuzz target is fuzzed.
 FUZZTIME ?= 10m
 # ONCE=1 ends the demo when it has been played; otherwise the cluster stays up for the reader.
 ONCE ?=
@@ -61,12 +61,12 @@ test: lab build ## Run every test of every module, with the race detector
 	cd lab/cluster && go test -vet=off -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: soak
-soak: lab build ## Run the long versions of the tests that have one (about an hour)
+soak: lab build ## Run the long versions of the tests that have one, then fuzz (half a day)
 	TIDEMARK_SOAK=1 go test $(RACE) -timeout 0 -count=1 -v -run '$(SOAK)' $(TESTFLAGS) ./...
 	hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: fuzz
-fuzz: ## Fuzz each parser of what others wrote for FUZZTIME (10m); `make test` runs their seeds
+fuzz: ## Fuzz each target for FUZZTIME (10m); `make test` runs their seeds
 	hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: bench
