@@ -19,7 +19,7 @@ RACE := $(shell command -v "$$(go env CC | cut -d' ' -f1)" >/dev/null 2>&1 && ec
 
 # Passed on to `go test`, for example: make test TESTFLAGS='-run Rollback -v'
 TESTFLAGS ?=
-TIMEOUT   ?= 30m
+TIMEOUT   ?= 45m
 # Tests that take part in the soak have this in their name: short in `make test`, long in `make soak`.
 SOAK ?= Soak
 # Modules of their own that are tested and linted as the product is: the public library, and what proves it beside the product.
