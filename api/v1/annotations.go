@@ -22,6 +22,17 @@ const (
 	// AnnotationReloads, when "true", says that the program re-reads mounted files by itself, so that a file's present
 	// content is what it runs with.
 	AnnotationReloads = Domain + "/reloads"
+	// AnnotationReads lists, on a workload or its pod template, the settings that its program reads: names or patterns with "*",
+	// separated by commas or line ends, each the key of a config object, "KEY:SETTING", or a setting in whatever file. One
+	// that ends in "?" may be absent. What is not listed is not read. For `tidemark check`.
+	AnnotationReads = Domain + "/reads"
+	// AnnotationSchema is, on a workload or its pod template, the JSON Schema of its configuration: the schema itself, or the
+	// path of a file that has it. It describes an object with the keys of all config objects that the pods read, the values
+	// being text, or the content of a file that is understood. For `tidemark check`.
+	AnnotationSchema = Domain + "/config-schema"
+	// AnnotationExcuse excuses, on a workload or config object, findings of `tidemark check`: lines, or parts between
+	// semicolons, of "RULE until YYYY-MM-DD: REASON" or "RULE KEY until YYYY-MM-DD: REASON".
+	AnnotationExcuse = Domain + "/check-excuse"
 	// AnnotationRolloutBudget overrides how long a rollout of this workload should take, as a Go duration.
 	AnnotationRolloutBudget = Domain + "/rollout-budget"
 	// AnnotationUnfinishedAfter is after how long a rollout that leaves more than one revision running counts as unfinished, as a

@@ -23,7 +23,12 @@ var (
 // Like reports whether a value may be a credential, by its name (a key, a setting; "" for none) or by itself. In doubt it says
 // yes: it is for withholding, and [Certain] is for accusing.
 func Like(name, value string) bool {
-	if Named(name) || Named(value) || shapes.MatchString(value) {
+	return Named(name) || Named(value) || Shaped(value)
+}
+
+// Shaped reports whether a text looks like a credential by itself, whatever it is called.
+func Shaped(value string) bool {
+	if shapes.MatchString(value) {
 		return true
 	}
 	for _, w := range word.FindAllString(value, -1) {

@@ -102,3 +102,17 @@ func Successor(gone Path, before, after Settings, o Options) (Path, Match) {
 func (p Path) Under(q Path) bool {
 	return p.Key == q.Key && (q.Setting == "" || p.Setting == q.Setting || strings.HasPrefix(p.Setting, q.Setting+"."))
 }
+
+// Above lists what the setting is part of, the widest first, and the setting itself last.
+func (p Path) Above() []Path {
+	out := []Path{{Key: p.Key}}
+	for i, r := range p.Setting {
+		if r == '.' {
+			out = append(out, Path{p.Key, p.Setting[:i]})
+		}
+	}
+	if p.Setting != "" {
+		out = append(out, p)
+	}
+	return out
+}

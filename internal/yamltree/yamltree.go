@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,7 @@ const (
 // Errors of documents that leave the bounds, or are none.
 var (
 	ErrDeep      = fmt.Errorf("nested deeper than %d levels", MaxDepth)
+	ErrSyntax    = errors.New("not valid YAML")
 	ErrAliases   = errors.New("aliases expand beyond all bounds")
 	errDuplicate = errors.New("a key is there twice")
 	errKey       = errors.New("a key is no scalar")
@@ -37,7 +39,12 @@ type Error struct {
 }
 
 // Error gives the line with what is wrong there, without anything of the text.
-func (e *Error) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("line %d: %v", e.Line, e.Err)
+}
 
 // Unwrap gives what is wrong.
 func (e *Error) Unwrap() error { return e.Err }
@@ -53,10 +60,21 @@ func Parse(text string) ([]*yaml.Node, error) {
 			return documents, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, syntax(err)
 		}
 		documents = append(documents, n)
 	}
+}
+
+var atLine = regexp.MustCompile(`\bline (\d+)`)
+
+// syntax keeps of the parser's error the line; the rest may quote the text.
+func syntax(err error) error {
+	e := &Error{Err: ErrSyntax}
+	if m := atLine.FindStringSubmatch(err.Error()); m != nil {
+		e.Line, _ = strconv.Atoi(m[1])
+	}
+	return e
 }
 
 // Value gives a node as JSON has it: map[string]any, []any, string, json.Number, bool or nil. Aliases and merges are followed.

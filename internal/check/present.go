@@ -1,0 +1,262 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/credential"
+	"tidemark.dev/tidemark/internal/keys"
+	"tidemark.dev/tidemark/internal/manifest"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// present checks a workload of the new release against the configuration of the new release.
+func (c *checker) present(w *manifest.Workload) {
+	p := &present{checker: c, w: w, cell: &Cell{Workload: w.String(), Revision: c.After.Name, Configuration: c.After.Name, Outcome: OutcomeOK}}
+	for _, r := range w.References() {
+		if r.Source.Rolls() {
+			p.reference(r)
+		}
+	}
+	p.declared()
+	p.schema()
+	p.collisions()
+	c.Matrix = append(c.Matrix, *p.cell)
+}
+
+type present struct {
+	*checker
+
+	w    *manifest.Workload
+	cell *Cell
+}
+
+func (p *present) finding(rule RuleID, r workload.Reference, key, why string) Finding {
+	f := Finding{
+		Rule: rule, Object: objectText(r.Object), Workload: p.w.String(), Key: masked(key), At: p.w.Position, Why: why,
+		excusable: []map[string]string{p.w.Annotations},
+	}
+	if config := p.After.Set.Configs[r.Object]; config != nil {
+		f.excusable = append(f.excusable, config.Annotations)
+	}
+	return f
+}
+
+// breaks adds a finding because of which no pod starts, or a program cannot.
+func (p *present) breaks(f Finding) {
+	p.cell.Outcome, p.cell.Why = OutcomeBreaks, f.Why
+	p.add(f)
+}
+
+func (p *present) reference(r workload.Reference) {
+	config := p.After.Set.Configs[r.Object]
+	if config == nil {
+		p.absent(r)
+		return
+	}
+	if ignored(config) {
+		return
+	}
+	if r.Optional {
+		p.optional(r, config)
+	} else {
+		p.required(r, config)
+	}
+	p.unrefreshed(r, config)
+}
+
+// absent is a reference to an object that is not among the manifests: it may come from elsewhere.
+func (p *present) absent(r workload.Reference) {
+	var names []string
+	for _, o := range slices.Collect(maps.Keys(p.After.Set.Configs)) {
+		if o.Kind == r.Object.Kind && o.Namespace == r.Object.Namespace {
+			names = append(names, o.Name)
+		}
+	}
+	slices.Sort(names)
+	if !r.Optional {
+		if p.cell.Outcome == OutcomeOK {
+			p.cell.Outcome, p.cell.Why = OutcomeUnknown, objectText(r.Object)+" is not among what was given"
+		}
+		return
+	}
+	if similar := keys.Similar(r.Object.Name, names); similar != "" {
+		p.add(p.finding(OptionalHidesTypo, r, "", fmt.Sprintf("%s is optional for %s and is not there, while %s is.", objectText(r.Object), p.w, similar)))
+	}
+}
+
+func (p *present) required(r workload.Reference, config *manifest.Config) {
+	for _, key := range r.Required {
+		_, inData := config.Data[key]
+		switch {
+		case r.Source == workload.SourceEnv && !inData:
+			p.breaks(p.finding(KeyMissing, r, key, fmt.Sprintf("Container %s needs %s of %s for its variable %s, and it is not there: the container does not start.",
+				r.Container, masked(key), objectText(r.Object), r.EnvName)))
+		case r.Source != workload.SourceEnv && !config.Has(key):
+			p.breaks(p.finding(ItemsKeyMissing, r, key, fmt.Sprintf("Volume %s has an item for %s of %s, and it is not there: no container of the pod starts.",
+				r.Volume, masked(key), objectText(r.Object))))
+		}
+	}
+	if r.SubPath == "" || r.Refreshed || len(r.Required) > 0 || len(r.Keys) != 1 || config.Has(r.Keys[0]) {
+		return
+	}
+	p.breaks(p.finding(KeyMissing, r, r.Keys[0], fmt.Sprintf("Container %s mounts %s of %s by sub-path, and it is not there: an empty directory stands at %s.",
+		r.Container, masked(r.Keys[0]), objectText(r.Object), r.MountPath)))
+}
+
+func (p *present) optional(r workload.Reference, config *manifest.Config) {
+	for _, key := range r.Keys {
+		if config.Has(key) {
+			continue
+		}
+		if similar := keys.Similar(key, config.Keys()); similar != "" {
+			p.add(p.finding(OptionalHidesTypo, r, key, fmt.Sprintf("%s of %s is optional for %s and is not there, while %s is.",
+				masked(key), objectText(r.Object), p.w, masked(similar))))
+		}
+	}
+}
+
+// unrefreshed finds sub-path mounts of what is said to be reloaded.
+func (p *present) unrefreshed(r workload.Reference, config *manifest.Config) {
+	if r.SubPath == "" || r.Refreshed {
+		return
+	}
+	var promise string
+	switch {
+	case p.w.Annotation(v1.AnnotationReloads) == v1.True:
+		promise = p.w.String() + " says that it reloads"
+	case config.Annotations[v1.AnnotationTreatAs] == v1.TreatAsLive:
+		promise = objectText(r.Object) + " is said to be reloaded"
+	default:
+		return
+	}
+	p.add(p.finding(SubPathNeverRefreshes, r, "", fmt.Sprintf("%s, and container %s mounts it by sub-path at %s, where no change ever appears.", promise, r.Container, r.MountPath)))
+}
+
+// declared checks that what the program is said to read is there. Where an object is not among the manifests, it may be in it.
+func (p *present) declared() {
+	uses := p.After.consumed(p.w)
+	for _, d := range parseReads(p.w) {
+		if d.optional || !d.exact() || p.anywhere(d, uses) {
+			continue
+		}
+		p.breaks(Finding{
+			Rule: KeyMissing, Object: p.w.String(), Workload: p.w.String(), Key: masked(d.text), At: p.w.Position,
+			Why: fmt.Sprintf("%s reads %s, by %s, and no object that it uses has it.", p.w, masked(d.text), v1.AnnotationReads), excusable: []map[string]string{p.w.Annotations},
+		})
+	}
+}
+
+func (p *present) anywhere(d pattern, uses []workload.Consumption) bool {
+	for _, u := range uses {
+		config := p.After.Set.Configs[u.Object]
+		if config == nil {
+			return true
+		}
+		for path := range p.settings[config] {
+			if d.matches(path) {
+				return true
+			}
+		}
+		for _, key := range config.Keys() {
+			if d.matches(keys.Path{Key: key}) || keys.Parse(key, config.Data[key]).Opaque != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// collisions finds variables that two sources give.
+func (p *present) collisions() {
+	spec := p.w.Template.Spec
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			p.collide(&list[i])
+		}
+	}
+}
+
+func (p *present) collide(c *corev1.Container) {
+	given := map[string]string{}
+	for i := range c.EnvFrom {
+		source := p.envFrom(&c.EnvFrom[i])
+		if source == nil {
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(source.Data)) {
+			name := c.EnvFrom[i].Prefix + key
+			if other, twice := given[name]; twice {
+				p.collision(c, name, other, objectText(source.Object))
+			}
+			given[name] = objectText(source.Object)
+		}
+	}
+	listed := map[string]bool{}
+	for _, e := range c.Env {
+		if listed[e.Name] {
+			p.collision(c, e.Name, "an entry of env", "another one")
+		}
+		listed[e.Name] = true
+		delete(given, e.Name) // said on purpose, over what comes with an object
+	}
+}
+
+func (p *present) envFrom(e *corev1.EnvFromSource) *manifest.Config {
+	o := workload.Object{Namespace: p.w.Namespace}
+	switch {
+	case e.ConfigMapRef != nil:
+		o.Kind, o.Name = workload.ConfigMap, e.ConfigMapRef.Name
+	case e.SecretRef != nil:
+		o.Kind, o.Name = workload.Secret, e.SecretRef.Name
+	}
+	return p.After.Set.Configs[o]
+}
+
+func (p *present) collision(c *corev1.Container, name, first, second string) {
+	p.add(Finding{
+		Rule: EnvNameCollision, Object: p.w.String(), Key: masked(name), At: p.w.Position, excusable: []map[string]string{p.w.Annotations},
+		Why: fmt.Sprintf("Container %s gets %s from %s and from %s, and the last one wins.", c.Name, masked(name), first, second),
+	})
+}
+
+// credentials finds values in ConfigMaps that belong into a Secret.
+func (c *checker) credentials() {
+	for _, config := range c.After.Set.Sorted() {
+		if config.Kind != workload.ConfigMap || ignored(config) {
+			continue
+		}
+		settings := c.settings[config]
+		for _, path := range settings.Sorted() {
+			name := path.Setting
+			if name == "" {
+				name = path.Key
+			}
+			what := credential.Certain(name, settings[path].Reveal())
+			if what == "" {
+				continue
+			}
+			c.add(Finding{
+				Rule: SecretInConfigMap, Object: objectText(config.Object), Key: shown(path, config.Kind), At: config.At(path.Key),
+				Why: fmt.Sprintf("The value of %s is %s.", shown(path, config.Kind), what), excusable: []map[string]string{config.Annotations},
+			})
+		}
+	}
+}
+
+// pipelines finds CI workflows that cancel their deploys.
+func (c *checker) pipelines() {
+	for _, p := range c.After.Set.Pipelines {
+		if p.Job == "" {
+			continue
+		}
+		c.add(Finding{
+			Rule: CancelInProgress, Object: "job/" + p.Job, At: p.Position, comments: p.Comments,
+			Why: fmt.Sprintf("Job %s deploys, and %s lets a newer run cancel it in the middle.", p.Job, p.Cancelled),
+		})
+	}
+}

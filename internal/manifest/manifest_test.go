@@ -1,0 +1,211 @@
+package manifest_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"tidemark.dev/tidemark/internal/manifest"
+	"tidemark.dev/tidemark/internal/workload"
+	"tidemark.dev/tidemark/internal/yamltree"
+)
+
+func read(t *testing.T, text string) *manifest.Set {
+	t.Helper()
+	s := &manifest.Set{Kinds: manifest.Kinds()}
+	if err := s.Read("in.yaml", text); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const stream = `# A comment before the first document.
+---
+# Source: web/templates/config.yaml
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: settings
+  namespace: shop
+data:
+  A: "1"
+  app.yaml: |
+    x: 1
+    ---
+    y: 2
+binaryData:
+  logo: AAE=
+immutable: true
+--- # the next one
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: broken: [
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: db}
+data:
+  user: bWU=
+stringData:
+  pass: word
+---
+{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+ "spec": {"template": {"spec": {"containers": [{"name": "app", "envFrom": [{"configMapRef": {"name": "settings"}}]}]}}}}
+---
+replicas: 3
+`
+
+func TestReadAStream(t *testing.T) {
+	t.Parallel()
+	s := read(t, stream)
+	c := s.Configs[workload.Object{Kind: workload.ConfigMap, Namespace: "shop", Name: "settings"}]
+	if c == nil {
+		t.Fatal("the ConfigMap was not read")
+	}
+	if got := fmt.Sprintln(c.Line, c.Source, c.At("app.yaml").Line, c.At("logo").Line, c.At("none").Line, c.Immutable, c.Keys()); got != "4 web/templates/config.yaml 11 16 4 true [A app.yaml logo]\n" {
+		t.Error(got)
+	}
+	if c.Data["app.yaml"] != "x: 1\n---\ny: 2\n" {
+		t.Errorf("a marker inside a block cuts it: %q", c.Data["app.yaml"])
+	}
+	db := s.Configs[workload.Object{Kind: workload.Secret, Name: "db"}]
+	if db.Data["user"] != "me" || db.Data["pass"] != "word" {
+		t.Error("a Secret's data is not decoded, or its stringData is not there")
+	}
+	if len(s.Workloads) != 1 || s.Workloads[0].String() != "deployment/web" || len(s.Workloads[0].References()) != 1 || s.Workloads[0].Line != 32 {
+		t.Errorf("workloads: %v", s.Workloads)
+	}
+	if s.Objects != 4 || len(s.Remarks) != 1 || !strings.Contains(s.Remarks[0], "in.yaml:35 has no apiVersion and kind") {
+		t.Errorf("%d objects, remarks %q", s.Objects, s.Remarks)
+	}
+}
+
+func TestOriginOfKustomizeIsTheSource(t *testing.T) {
+	t.Parallel()
+	s := read(t, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/origin: |\n      path: base/config.yaml\n")
+	for _, c := range s.Configs {
+		if c.Source != "base/config.yaml" || len(c.Annotations) > 0 {
+			t.Errorf("source %q, annotations %v", c.Source, c.Annotations)
+		}
+	}
+}
+
+func TestErrorsNameTheLineAndNothingOfTheText(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, want string }{
+		"broken YAML":               {"a: 1\n---\napiVersion: v1\nkind: Secret\nstringData:\n  MARKER: 'x\n", "in.yaml:6: not valid YAML"},
+		"a key that is there twice": {"apiVersion: v1\nkind: ConfigMap\ndata:\n  MARKER: a\n  MARKER: b\n", "in.yaml:5: a key is there twice"},
+		"a template of other types": {"---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n      containers: MARKER\n", "in.yaml:2: deployment/web has a pod template that the API would refuse"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &manifest.Set{Kinds: manifest.Kinds()}
+			if err := s.Read("in.yaml", c.text); err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestHostileInputIsRefusedSoon(t *testing.T) {
+	bomb := "apiVersion: v1\nkind: ConfigMap\na: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'm'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.Repeat(fmt.Sprintf("*%c,", c-1), 10))
+	}
+	for name, c := range map[string]struct {
+		text string
+		want error
+	}{
+		"aliases that expand":                {bomb, yamltree.ErrAliases},
+		"of a kind that nobody asks for":     {strings.Replace(bomb, "ConfigMap", "Widget", 1), yamltree.ErrAliases},
+		"deep nesting":                       {"kind: ConfigMap\na: " + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000), yamltree.ErrDeep},
+		"deeper than the parser takes":       {"kind: ConfigMap\na: " + strings.Repeat("[", 1_000_000), yamltree.ErrSyntax},
+		"100 MB":                             {strings.Repeat("a: bcdefg\n", 10<<20), manifest.ErrLarge},
+		"a merge of itself":                  {"a: &a\n  <<: *a\n", yamltree.ErrDeep},
+		"an indentation that goes on and on": {"kind: ConfigMap\n" + steps(1_000), yamltree.ErrDeep},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			begun := time.Now()
+			s := &manifest.Set{Kinds: manifest.Kinds()}
+			err := s.Read("in.yaml", c.text)
+			runtime.ReadMemStats(&after)
+			if !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if took, used := time.Since(begun), (after.TotalAlloc-before.TotalAlloc)>>20; took > 20*time.Second || used > 1024 {
+				t.Errorf("took %v and %d MiB", took, used)
+			}
+		})
+	}
+}
+
+func steps(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%s%d:\n", strings.Repeat(" ", i), i)
+	}
+	return b.String()
+}
+
+// large is about n bytes of rendered manifests as big charts have them: many workloads, ConfigMaps with files, CRDs.
+func large(n int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c%d\ndata:\n  app.yaml: |\n", i)
+		for j := range 60 {
+			fmt.Fprintf(&b, "    section%d:\n      setting: value-%d\n      other: %d\n", j, i, j)
+		}
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: s%d\ndata:\n  key: %s\n", i, base64.StdEncoding.EncodeToString(make([]byte, 1000)))
+		fmt.Fprintf(&b, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: w%d\nspec:\n  template:\n    spec:\n      containers:\n        - name: app\n          envFrom:\n            - configMapRef:\n                name: c%d\n          env:\n", i, i)
+		for j := range 20 {
+			fmt.Fprintf(&b, "            - name: V%d\n              value: x\n", j)
+		}
+		b.WriteString("---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: x\nspec:\n")
+		for j := range 100 {
+			fmt.Fprintf(&b, "  property%d:\n    type: string\n    description: some words about what it is for\n", j)
+		}
+	}
+	return b.String()
+}
+
+func BenchmarkRead10MB(b *testing.B) {
+	text := large(10 << 20)
+	b.ReportAllocs()
+	for b.Loop() {
+		s := &manifest.Set{Kinds: manifest.Kinds()}
+		if err := s.Read("in.yaml", text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// FuzzRead reads whatever; it must end, and errors have a place.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{
+		stream, "", "---\n---", "kind: List\napiVersion: v1\nitems: [null, {kind: Pod, apiVersion: v1, spec: {containers: [{}]}}, *x]",
+		"on: push\njobs:\n  a: {concurrency: {cancel-in-progress: true}, steps: [{run: kubectl apply}]}\n", "stages: []\nd: {interruptible: true, script: [[helm upgrade]]}",
+		"kind: ConfigMap\napiVersion: v1\nmetadata: []\ndata: {a: [b], c: 1}\nbinaryData: x\n", "kind: Secret\napiVersion: v1\ndata: {a: '!'}\nmetadata: {annotations: {config.kubernetes.io/origin: 'path: x'}}",
+		"kind: Deployment\napiVersion: apps/v1\nspec: &a {template: *a}", "\ufeffkind: Pod\r\napiVersion: v1\r\n", "--- {kind: Namespace, apiVersion: v1}\n",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s := &manifest.Set{Kinds: manifest.Kinds()}
+		if err := s.Read("in.yaml", text); err != nil {
+			var placed *manifest.Error
+			if !errors.As(err, &placed) || placed.File == "" {
+				t.Errorf("an error without a place: %v", err)
+			}
+		}
+		for _, w := range s.Workloads {
+			_, _ = w.References(), w.String()
+		}
+	})
+}

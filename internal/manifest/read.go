@@ -1,0 +1,306 @@
+package manifest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+
+	"tidemark.dev/tidemark/internal/workload"
+	"tidemark.dev/tidemark/internal/yamltree"
+)
+
+// MaxSize is how large one input may be, in bytes.
+const MaxSize = 64 << 20
+
+// Annotations of kustomize that say where an object comes from.
+const annotationOrigin = "config.kubernetes.io/origin"
+
+// ErrLarge is the error of an input that is larger than [MaxSize].
+var ErrLarge = fmt.Errorf("larger than %d MiB: check it in parts", MaxSize>>20)
+
+// Error is what keeps an input from being read. It has nothing of the input's text.
+type Error struct {
+	Position
+
+	Err error
+}
+
+// Error names the place.
+func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Position, e.Err) }
+
+// Unwrap gives what is wrong.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Read adds what a stream of YAML or JSON documents has: ConfigMaps, Secrets, objects with a pod template, namespaces, Lists of
+// these, CI workflows. Objects of other kinds are counted, documents that are no objects are remarked.
+func (s *Set) Read(file, text string) error {
+	if len(text) > MaxSize {
+		return &Error{Position{File: file}, ErrLarge}
+	}
+	if s.Configs == nil {
+		s.Configs, s.Namespaces = map[workload.Object]*Config{}, map[string]map[string]string{}
+	}
+	for _, d := range split(text) {
+		if err := s.document(file, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Set) document(file string, d document) error {
+	if d.blank() {
+		return nil
+	}
+	if kind := d.kind(); kind != "" && !s.wanted(kind) && !anchored.MatchString(d.text) {
+		s.Objects++
+		return nil
+	}
+	r := reader{Set: s, at: Position{File: file, Line: d.line, Source: d.source}}
+	nodes, err := yamltree.Parse(d.text)
+	if err != nil {
+		return r.failed(d, err)
+	}
+	for _, n := range nodes {
+		if n.Kind != yaml.DocumentNode || len(n.Content) == 0 {
+			continue
+		}
+		if err := r.root(d, yamltree.Resolve(n.Content[0])); err != nil {
+			return r.failed(d, err)
+		}
+	}
+	return nil
+}
+
+// wanted reports whether objects of a kind are read.
+func (s *Set) wanted(kind string) bool {
+	return kind == "ConfigMap" || kind == "Secret" || kind == "Namespace" || strings.HasSuffix(kind, "List") ||
+		slices.ContainsFunc(s.Kinds, func(k Kind) bool { return k.Kind == kind })
+}
+
+// reader reads one document.
+type reader struct {
+	*Set
+	// at is where the document begins.
+	at Position
+}
+
+// failed places an error at the line that it tells, counted within the document.
+func (r *reader) failed(d document, err error) error {
+	at := r.at
+	var inner *yamltree.Error
+	if errors.As(err, &inner) && inner.Line > 0 {
+		at.Line, err = d.line+inner.Line-1, inner.Err
+	}
+	at.Source = "" // the line is that of the file
+	return &Error{at, err}
+}
+
+func (r *reader) root(d document, n *yaml.Node) error {
+	value, err := yamltree.Value(n)
+	if err != nil {
+		return err
+	}
+	m, isMap := value.(map[string]any)
+	if !isMap {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s holds no object and is passed over", r.at))
+		return nil
+	}
+	if text(m, "kind") == "" || text(m, "apiVersion") == "" {
+		if p := pipelineOf(r.at, d, n, m); p != nil {
+			r.Pipelines = append(r.Pipelines, p)
+			return nil
+		}
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s has no apiVersion and kind and is passed over", r.at))
+		return nil
+	}
+	return r.object(n, m)
+}
+
+// object reads one object, or each of a List. Nodes have lines, and the map the same content.
+func (r *reader) object(n *yaml.Node, m map[string]any) error {
+	kind := text(m, "kind")
+	if items, isList := m["items"].([]any); isList && strings.HasSuffix(kind, "List") {
+		return r.list(field(n, "items"), items)
+	}
+	r.Objects++
+	group, _, hasGroup := strings.Cut(text(m, "apiVersion"), "/")
+	if !hasGroup {
+		group = ""
+	}
+	switch {
+	case group == "" && (kind == "ConfigMap" || kind == "Secret"):
+		return r.config(n, m, workload.ObjectKind(kind))
+	case group == "" && kind == "Namespace":
+		meta := object(m, "metadata")
+		r.Namespaces[text(meta, "name")] = texts(object(meta, "labels"))
+	}
+	for _, k := range r.Kinds {
+		if k.Kind == kind && k.Group == group {
+			return r.workload(n, m, k)
+		}
+	}
+	return nil
+}
+
+// list reads the items of a List; the nodes are nil where the field is merged in from elsewhere.
+func (r *reader) list(nodes *yaml.Node, items []any) error {
+	for i, item := range items {
+		object, isMap := item.(map[string]any)
+		if !isMap || nodes == nil || i >= len(nodes.Content) {
+			continue
+		}
+		if err := r.object(yamltree.Resolve(nodes.Content[i]), object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// position of an object, with kustomize's origin taken off its annotations.
+func (r *reader) position(n *yaml.Node, annotations map[string]string) Position {
+	p := r.at
+	p.Line += n.Line - 1
+	if origin, has := annotations[annotationOrigin]; has {
+		p.Source = originPath(origin)
+		delete(annotations, annotationOrigin)
+	}
+	return p
+}
+
+// originPath is the file that kustomize's origin names.
+func originPath(origin string) string {
+	var o struct{ Path, Repo, ConfiguredIn string }
+	for line := range strings.Lines(origin) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch name {
+		case "path":
+			o.Path = value
+		case "repo":
+			o.Repo = value
+		case "configuredIn":
+			o.ConfiguredIn = value
+		}
+	}
+	if o.Repo != "" {
+		return o.Repo + "//" + o.Path
+	}
+	if o.Path == "" {
+		return o.ConfiguredIn
+	}
+	return o.Path
+}
+
+func (r *reader) namespace(meta map[string]any) string {
+	if ns := text(meta, "namespace"); ns != "" {
+		return ns
+	}
+	return r.Namespace
+}
+
+func (r *reader) config(n *yaml.Node, m map[string]any, kind workload.ObjectKind) error {
+	meta := object(m, "metadata")
+	c := &Config{
+		Object:      workload.Object{Kind: kind, Namespace: r.namespace(meta), Name: text(meta, "name")},
+		Annotations: texts(object(meta, "annotations")), Data: map[string]string{}, lines: map[string]int{},
+		Binary: slices.Sorted(maps.Keys(object(m, "binaryData"))),
+	}
+	c.Immutable, _ = m["immutable"].(bool)
+	c.Position = r.position(n, c.Annotations)
+	for _, f := range []string{"data", "stringData", "binaryData"} {
+		r.lines(c.lines, field(n, f))
+	}
+	for k, v := range texts(object(m, "data")) {
+		if kind == workload.Secret {
+			decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v), ""))
+			if err != nil {
+				r.Remarks = append(r.Remarks, fmt.Sprintf("%s: key %s of %s is not base64, so the API would refuse it", c.At(k), k, c.Object))
+			}
+			v = string(decoded)
+		}
+		c.Data[k] = v
+	}
+	if kind == workload.Secret {
+		maps.Copy(c.Data, texts(object(m, "stringData")))
+	}
+	if _, twice := r.Configs[c.Object]; twice {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s is there twice, and the last one counts", c.Position, c.Object))
+	}
+	r.Configs[c.Object] = c
+	return nil
+}
+
+func (r *reader) lines(into map[string]int, n *yaml.Node) {
+	if n == nil {
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := yamltree.Resolve(n.Content[i])
+		into[k.Value] = r.at.Line + k.Line - 1
+	}
+}
+
+func (r *reader) workload(n *yaml.Node, m map[string]any, k Kind) error {
+	meta := object(m, "metadata")
+	w := &Workload{Kind: k, Namespace: r.namespace(meta), Name: text(meta, "name"), Annotations: texts(object(meta, "annotations"))}
+	w.Position = r.position(n, w.Annotations)
+	template := m
+	for _, f := range k.TemplatePath {
+		template = object(template, f)
+	}
+	data, err := json.Marshal(template)
+	if err == nil {
+		w.Template = &corev1.PodTemplateSpec{}
+		err = json.Unmarshal(data, w.Template)
+	}
+	if err != nil {
+		return &yamltree.Error{Line: n.Line, Err: fmt.Errorf("%s has a pod template that the API would refuse", w)}
+	}
+	if len(w.Template.Spec.Containers) > 0 { // else it takes its template from elsewhere, or is none
+		r.Workloads = append(r.Workloads, w)
+	}
+	return nil
+}
+
+// field is the value of a field of a map.
+func field(n *yaml.Node, name string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if yamltree.Resolve(n.Content[i]).Value == name {
+			return yamltree.Resolve(n.Content[i+1])
+		}
+	}
+	return nil
+}
+
+func object(m map[string]any, name string) map[string]any {
+	o, _ := m[name].(map[string]any)
+	return o
+}
+
+func text(m map[string]any, name string) string {
+	t, _ := m[name].(string)
+	return t
+}
+
+// texts gives a map of strings. What is no string is written as YAML has it; the API would refuse it.
+func texts(m map[string]any) map[string]string {
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		switch v := v.(type) {
+		case string:
+			out[k] = v
+		case nil:
+			out[k] = ""
+		default:
+			out[k] = fmt.Sprint(v)
+		}
+	}
+	return out
+}
