@@ -109,6 +109,8 @@ type Set struct {
 	Kinds []Kind
 	// Namespace of objects that name none.
 	Namespace string
+	// Lenient passes documents that are no objects over without a remark.
+	Lenient bool
 
 	Configs    map[workload.Object]*Config
 	Workloads  []*Workload
@@ -138,4 +140,24 @@ func (s *Set) Sorted() []*Config {
 	}
 	slices.SortFunc(out, func(a, b *Config) int { return a.Object.Compare(b.Object) })
 	return out
+}
+
+// Resolve rewrites the sources of what was read from a file.
+func (s *Set) Resolve(file string, source func(string) string) {
+	for _, c := range s.Configs {
+		if c.File == file && c.Source != "" {
+			c.Source = source(c.Source)
+		}
+	}
+	for _, w := range s.Workloads {
+		if w.File == file && w.Source != "" {
+			w.Source = source(w.Source)
+		}
+	}
+}
+
+func (s *Set) passOver(at Position, why string) {
+	if !s.Lenient {
+		s.Remarks = append(s.Remarks, at.String()+" "+why+" and is passed over")
+	}
 }

@@ -110,7 +110,7 @@ func (r *reader) root(d document, n *yaml.Node) error {
 	}
 	m, isMap := value.(map[string]any)
 	if !isMap {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s holds no object and is passed over", r.at))
+		r.passOver(r.at, "holds no object")
 		return nil
 	}
 	if text(m, "kind") == "" || text(m, "apiVersion") == "" {
@@ -118,7 +118,7 @@ func (r *reader) root(d document, n *yaml.Node) error {
 			r.Pipelines = append(r.Pipelines, p)
 			return nil
 		}
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s has no apiVersion and kind and is passed over", r.at))
+		r.passOver(r.at, "has no apiVersion and kind")
 		return nil
 	}
 	return r.object(n, m)

@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"tidemark.dev/tidemark/internal/check"
+	"tidemark.dev/tidemark/internal/manifest"
+	"tidemark.dev/tidemark/internal/render"
+	"tidemark.dev/tidemark/internal/report"
+)
+
+// checkFlags are the flags of check.
+type checkFlags struct {
+	*session
+	files     []string
+	kustomize string
+	command   string
+	from, to  string
+	against   []string
+	schemas   []string
+	rules     []string
+	mode      string
+	strict    bool
+	listRules bool
+	output    string
+}
+
+// checkOptions are what check does.
+type checkOptions struct {
+	genericiooptions.IOStreams
+	checkInput
+
+	severities map[check.RuleID]check.Severity
+	mode       string
+	now        time.Time
+	strict     bool
+	output     report.Format
+	version    string
+}
+
+func newCheck(s *session, name string) *cobra.Command {
+	flags := &checkFlags{session: s}
+	cmd := &cobra.Command{
+		Use:   "check (-f FILE | -k DIR | --render COMMAND) [--against FILE | --from REV [--to REV]]",
+		Short: "Say before a change what it would break",
+		Long: fill(name, `
+			Check rendered manifests, before they are applied, for configuration that pods could not read: those
+			of the release before, which run on and are gone back to, as well as those of the new one. It needs
+			no cluster.
+
+			What is checked are files, directories and the standard input (-f), a kustomization (-k), or what a
+			command writes (--render "helm template ."). It is compared with the release before, if one is named:
+			manifests (--against, which may be repeated), or another revision of the Git repository of the
+			working directory, rendered the same way (--from, with --to for another one than the working tree).
+
+			Configuration is compared by settings: the keys of ConfigMaps and Secrets, and what is inside the
+			YAML, JSON, TOML, INI, dotenv and Java properties that keys hold. What a program reads of them is
+			known where a template names keys; else the annotation tidemark.dev/reads says it, or a JSON Schema:
+			the annotation tidemark.dev/config-schema, or --schema. Where nothing says it, it is "possible".
+
+			Findings are warnings unless --rule makes them something else. One is excused in place, on a
+			workload or config object:
+
+			    tidemark.dev/check-excuse: "rename-in-one-step until 2026-12-31: deployed by hand"
+
+			and in a CI workflow by the same text in a comment. --list-rules lists the rules; with -o wide, with
+			when each finds something and how to mend it.
+
+			No value of a Secret is shown, nor one that looks like a credential.
+
+			Exit status: 0, 1 with --strict when there are findings that are not excused, 2 on any error.`),
+		Example: examples(name, `
+			# What a branch would break
+			tidemark check -k deploy/production --from origin/main
+
+			# A chart, at two revisions, for GitHub's code scanning
+			tidemark check --render "helm template web ./chart" --from v1.4.0 --to HEAD -o sarif > check.sarif
+
+			# Rendered manifests against those of the release before; findings fail the build
+			helm template web ./chart | tidemark check -f - --against released.yaml --strict
+
+			# What is wrong in itself, without a release before
+			tidemark check -f manifests/ -f .github/workflows/
+
+			# Other severities
+			tidemark check -f out/ --rule rename-in-one-step=error --rule env-name-collision=off`),
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if flags.listRules {
+				return flags.printRules()
+			}
+			o, err := flags.toOptions()
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	flags.addFlags(cmd)
+	return cmd
+}
+
+func (f *checkFlags) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.files, "filename", "f", nil, "File or directory of rendered manifests or CI workflows; - for the standard input. May be repeated.")
+	flags.StringVarP(&f.kustomize, "kustomize", "k", "", "Directory with a kustomization.")
+	flags.StringVar(&f.command, "render", "", "Command that writes manifests, run by the shell.")
+	flags.StringArrayVar(&f.against, "against", nil, "File, directory or kustomization of a release before. May be repeated.")
+	flags.StringVar(&f.from, "from", "", "Git revision of the release before.")
+	flags.StringVar(&f.to, "to", "", "Git revision that is checked, rather than the working tree.")
+	flags.StringArrayVar(&f.schemas, "schema", nil,
+		"JSON Schema of a workload's configuration as KIND/NAME=FILE, or a directory with files KIND-NAME.json. May be repeated.")
+	flags.StringVar(&f.mode, "mode", "", "Mode of workloads that say none: observe, roll or pin. Without it nothing is concluded from the mode.")
+	flags.StringArrayVar(&f.rules, "rule", nil, "Severity of a rule as RULE=error, RULE=warning or RULE=off. May be repeated.")
+	flags.BoolVar(&f.strict, "strict", false, "Exit with 1 when there are findings.")
+	flags.BoolVar(&f.listRules, "list-rules", false, "List the rules.")
+	flags.StringVarP(&f.output, "output", "o", "", "Output format: wide, json, sarif, github or gitlab.")
+	completeFormat(cmd, report.Formats())
+	offer(cmd, "mode", fixed("observe", "roll", "pin"))
+	offer(cmd, "rule", fixed(ruleSettings()...))
+	offer(cmd, "render", fixed())
+}
+
+// ruleSettings are the values that --rule may have.
+func ruleSettings() []string {
+	var out []string
+	for _, r := range check.Rules() {
+		for _, s := range []check.Severity{check.Error, check.Warning, check.Off} {
+			out = append(out, string(r.ID)+"="+string(s))
+		}
+	}
+	return out
+}
+
+func (f *checkFlags) toOptions() (*checkOptions, error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	severities, err := parseSeverities(f.rules)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := f.manifestKinds()
+	if err != nil {
+		return nil, err
+	}
+	namespace := ""
+	if f.namespaceGiven() {
+		namespace = *f.flags.Namespace
+	}
+	return &checkOptions{
+		IOStreams: f.IOStreams, severities: severities, mode: f.mode, now: f.Clock.Now(), strict: f.strict,
+		output: report.Format(f.output), version: f.Build.Version,
+		checkInput: checkInput{
+			source: render.Source{Files: f.files, Kustomize: f.kustomize, Command: f.command, In: f.In, Err: f.ErrOut},
+			from:   f.from, to: f.to, against: f.against, schemas: f.schemas, kinds: kinds, namespace: namespace,
+		},
+	}, nil
+}
+
+func (f *checkFlags) validate() error {
+	if err := checkFormat(f.output, report.Formats()...); err != nil {
+		return err
+	}
+	given := 0
+	for _, is := range []bool{len(f.files) > 0, f.kustomize != "", f.command != ""} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case given == 0:
+		return usagef("name what to check: -f FILE, -k DIR or --render COMMAND")
+	case given > 1:
+		return usagef("-f, -k and --render do not go together")
+	case f.from != "" && len(f.against) > 0:
+		return usagef("--from and --against do not go together: each names the release before")
+	case f.to != "" && f.from == "":
+		return usagef("--to needs --from, the revision to compare with")
+	case f.from != "" && slices.Contains(f.files, render.Stdin):
+		return usagef("-f - does not go with --from: the standard input is of no revision")
+	case f.mode != "" && !slices.Contains([]string{"observe", "roll", "pin"}, f.mode):
+		return usagef("--mode: %q is no mode: write observe, roll or pin", f.mode)
+	}
+	return nil
+}
+
+func parseSeverities(settings []string) (map[check.RuleID]check.Severity, error) {
+	out := map[check.RuleID]check.Severity{}
+	for _, text := range settings {
+		id, severity, _ := strings.Cut(text, "=")
+		if _, known := check.RuleOf(check.RuleID(id)); !known {
+			return nil, usagef("--rule: there is no rule %q: see --list-rules", id)
+		}
+		switch s := check.Severity(severity); s {
+		case check.Error, check.Warning, check.Off:
+			out[check.RuleID(id)] = s
+		default:
+			return nil, usagef("--rule: %q is no severity: write %s=error, warning or off", severity, id)
+		}
+	}
+	return out, nil
+}
+
+// manifestKinds are the kinds of workload that are known, with those that --kind adds.
+func (f *checkFlags) manifestKinds() ([]manifest.Kind, error) {
+	all, err := f.allKinds()
+	if err != nil {
+		return nil, err
+	}
+	kinds := manifest.Kinds()
+	for _, k := range all {
+		if !slices.ContainsFunc(kinds, func(m manifest.Kind) bool { return m.Group == k.Group && m.Kind == k.GroupVersionKind.Kind }) {
+			kinds = append(kinds, manifest.Kind{Group: k.Group, Kind: k.GroupVersionKind.Kind, TemplatePath: k.TemplatePath})
+		}
+	}
+	return kinds, nil
+}
+
+// errFindings ends a run with findings that the caller asked to have in the exit status; it is not reported.
+var errFindings = errors.New("there are findings")
+
+func (o *checkOptions) run(ctx context.Context) error {
+	before, after, err := o.read(ctx)
+	if err != nil {
+		return err
+	}
+	result := check.Run(check.Input{Before: before, After: after, Mode: o.mode, Severities: o.severities, Now: o.now})
+	r := report.Report{Result: result, After: after.Name, Version: o.version}
+	if o.output != report.Text && o.output != report.Wide {
+		r.Locate = newLocator().locate // people are where they are, machines at the top of the repository
+	}
+	for _, b := range before {
+		r.Before = append(r.Before, b.Name)
+	}
+	if o.output != report.JSON {
+		for _, remark := range result.Remarks {
+			fmt.Fprintln(o.ErrOut, "remark:", remark)
+		}
+	}
+	if err := r.Write(o.Out, o.output); err != nil {
+		return err
+	}
+	if o.strict && len(r.Counting()) > 0 {
+		return errFindings
+	}
+	return nil
+}

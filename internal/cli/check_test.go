@@ -1,0 +1,310 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/report"
+)
+
+// checkRun runs check with the arguments.
+func checkRun(t *testing.T, in string, args ...string) (status int, out, errOut string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	status = Run(context.Background(), Config{
+		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(in), Out: &o, ErrOut: &e},
+		Clock:     clocktesting.NewFakeClock(now),
+	}, append([]string{"check"}, args...))
+	return status, o.String(), e.String()
+}
+
+// file writes a file into the directory and gives its path.
+func file(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const releasedPricing = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: pricing-config
+data:
+  pricing.conf: |
+    discount_rules_path=/etc/rules/summer
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: pricing
+spec:
+  template:
+    spec:
+      containers:
+        - name: pricing
+          image: pricing:1
+          volumeMounts: [{name: config, mountPath: /etc/pricing}]
+      volumes: [{name: config, configMap: {name: pricing-config}}]
+`
+
+var (
+	bothPricing    = strings.ReplaceAll(strings.Replace(releasedPricing, "    discount", "    rules.discount_path=/etc/rules/summer\n    discount", 1), "pricing:1", "pricing:2")
+	renamedPricing = strings.ReplaceAll(strings.Replace(releasedPricing, "discount_rules_path", "rules.discount_path", 1), "pricing:1", "pricing:3")
+)
+
+func TestCheckExitStatus(t *testing.T) {
+	dir := t.TempDir()
+	before, both, after := file(t, dir, "1.yaml", releasedPricing), file(t, dir, "2.yaml", bothPricing), file(t, dir, "3.yaml", renamedPricing)
+	broken := file(t, dir, "broken.yaml", "apiVersion: v1\nkind: Secret\ndata: {MARKER: [\n")
+	for name, c := range map[string]struct {
+		args []string
+		want int
+		said string
+	}{
+		"findings are warnings":                    {[]string{"-f", after, "--against", before}, 0, "rename-in-one-step"},
+		"strict makes them fail":                   {[]string{"-f", after, "--against", before, "--strict"}, 1, "discount_rules_path → pricing.conf:rules.discount_path"},
+		"the first step passes":                    {[]string{"-f", both, "--against", before, "--strict"}, 0, "No findings"},
+		"the second step passes":                   {[]string{"-f", after, "--against", both, "--strict"}, 0, "No findings"},
+		"two releases before are both checked":     {[]string{"-f", after, "--against", both, "--against", before, "--strict"}, 1, "compared with " + both + ", " + before},
+		"a rule that is off finds nothing":         {[]string{"-f", after, "--against", before, "--strict", "--rule", "rename-in-one-step=off"}, 0, "No findings"},
+		"a rule may be an error":                   {[]string{"-f", after, "--against", before, "--rule", "rename-in-one-step=error"}, 0, "1 error, 0 warnings"},
+		"a mode silences it":                       {[]string{"-f", after, "--against", before, "--strict", "--mode", "pin"}, 0, "No findings"},
+		"a directory is read":                      {[]string{"-f", dir + "/1.yaml", "--against", dir + "/1.yaml"}, 0, "No findings"},
+		"nothing to check":                         {nil, 2, "name what to check"},
+		"two inputs":                               {[]string{"-f", after, "-k", dir}, 2, "do not go together"},
+		"two kinds of a release before":            {[]string{"-f", after, "--against", before, "--from", "HEAD"}, 2, "do not go together"},
+		"a revision of nothing":                    {[]string{"-f", after, "--to", "HEAD"}, 2, "--to needs --from"},
+		"standard input of a revision":             {[]string{"-f", "-", "--from", "HEAD"}, 2, "the standard input is of no revision"},
+		"no such mode":                             {[]string{"-f", after, "--mode", "pinned"}, 2, `"pinned" is no mode`},
+		"no such rule":                             {[]string{"-f", after, "--rule", "rename=off"}, 2, `there is no rule "rename"`},
+		"no such severity":                         {[]string{"-f", after, "--rule", "key-missing=fatal"}, 2, `"fatal" is no severity`},
+		"no such format":                           {[]string{"-f", after, "-o", "xml"}, 2, `"xml" is no format`},
+		"no such file":                             {[]string{"-f", dir + "/none.yaml"}, 2, "none.yaml"},
+		"a broken file names its line only":        {[]string{"-f", broken}, 2, "broken.yaml:"},
+		"a kustomization that is none":             {[]string{"-k", dir}, 2, "build kustomization"},
+		"a command that fails":                     {[]string{"--render", "exit 3"}, 2, "the command failed: exit status 3"},
+		"the rules":                                {[]string{"--list-rules"}, 0, "cancel-in-progress"},
+		"the rules with their severities":          {[]string{"--list-rules", "--rule", "cancel-in-progress=off"}, 0, "cancel-in-progress          off"},
+		"the rules with how to mend what is found": {[]string{"--list-rules", "-o", "wide"}, 0, "Fix: Ship it in two steps"},
+		"the rules are not for every format":       {[]string{"--list-rules", "-o", "sarif"}, 2, "is no format of it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, out, errOut := checkRun(t, "", c.args...)
+			if status != c.want || !strings.Contains(out+errOut, c.said) || strings.Contains(out+errOut, "MARKER") {
+				t.Errorf("status %d, want %d, with %q:\n%s%s", status, c.want, c.said, out, errOut)
+			}
+		})
+	}
+}
+
+func TestCheckReadsTheStandardInput(t *testing.T) {
+	before := file(t, t.TempDir(), "1.yaml", releasedPricing)
+	status, out, _ := checkRun(t, "---\n# Source: pricing/templates/config.yaml\n"+renamedPricing, "-f", "-", "--against", before, "-o", "json")
+	var r v1.CheckReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil || status != 0 || len(r.Findings) != 1 {
+		t.Fatalf("status %d, %v:\n%s", status, err, out)
+	}
+	if f := r.Findings[0]; f.Source != "pricing/templates/config.yaml" || f.Rule != "rename-in-one-step" || r.Kind != v1.KindCheckReport || len(r.Matrix) != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// repository makes a Git repository with a kustomization in deploy/, of two commits, and works in it.
+func repository(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	git := func(args ...string) {
+		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "-q")
+	file(t, dir, ".gitattributes", "deploy/** export-ignore\n")
+	file(t, dir, "deploy/kustomization.yaml", "resources: [base/all.yaml]\nconfigMapGenerator:\n- name: unread\n  literals: [a=b]\n")
+	file(t, dir, "deploy/base/all.yaml", releasedPricing)
+	git("add", "-A")
+	git("commit", "-q", "-m", "one")
+	git("tag", "v1")
+	file(t, dir, "deploy/base/all.yaml", renamedPricing)
+	git("commit", "-q", "-a", "-m", "two")
+}
+
+func TestCheckComparesRevisionsOfGit(t *testing.T) {
+	for name, args := range map[string][]string{
+		"a kustomization, with the working tree": {"-k", "deploy", "--from", "v1"},
+		"a kustomization, of two revisions":      {"-k", "deploy", "--from", "v1", "--to", "HEAD"},
+		"files":                                  {"-f", "deploy/base", "--from", "v1", "--to", "HEAD"},
+		"what a command renders":                 {"--render", "test -n \"$TIDEMARK_REVISION$WORKING\"; cat deploy/base/all.yaml", "--from", "v1", "--to", "HEAD"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repository(t)
+			status, out, errOut := checkRun(t, "", append(args, "-o", "json", "--strict")...)
+			var r v1.CheckReport
+			if err := json.Unmarshal([]byte(out), &r); err != nil || status != 1 || len(r.Findings) != 1 {
+				t.Fatalf("status %d, %v:\n%s%s", status, err, out, errOut)
+			}
+			f := r.Findings[0]
+			if place := f.File + " " + f.Source; args[0] == "-k" && f.Source != "deploy/base/all.yaml" || args[0] == "-f" && f.File != "deploy/base/all.yaml" {
+				t.Errorf("it is placed at %s", place)
+			}
+			if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "tidemark-check-*")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			if text, err := exec.Command("git", "status", "--porcelain").Output(); err != nil || len(text) > 0 {
+				t.Errorf("the work tree is touched: %s", text)
+			}
+		})
+	}
+}
+
+func TestCheckWorksInADirectoryOfTheRepository(t *testing.T) {
+	repository(t)
+	t.Chdir("deploy")
+	status, out, errOut := checkRun(t, "", "-f", "base/all.yaml", "--from", "v1", "-o", "github")
+	if status != 0 || !strings.HasPrefix(out, "::warning file=deploy/base/all.yaml,line=6,title=rename-in-one-step::") {
+		t.Errorf("status %d: %s%s", status, out, errOut)
+	}
+	if status, _, errOut := checkRun(t, "", "-f", "base", "--from", "--output=x"); status != 2 || !strings.Contains(errOut, "find revision") {
+		t.Errorf("a revision that looks like a flag: status %d: %s", status, errOut)
+	}
+}
+
+const schema = `{"properties": {"pricing.conf": {"required": ["discount_rules_path"], "properties": {"discount_rules_path": {}}, "additionalProperties": false}}}`
+
+func TestCheckReadsSchemas(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	annotated := strings.Replace(releasedPricing, "  name: pricing\n", "  name: pricing\n  annotations: {tidemark.dev/config-schema: schemas/deployment-pricing.json}\n", 1)
+	file(t, dir, "schemas/deployment-pricing.json", schema)
+	file(t, dir, "1.yaml", releasedPricing)
+	file(t, dir, "annotated.yaml", annotated)
+	file(t, dir, "3.yaml", renamedPricing)
+	file(t, dir, "outside.yaml", strings.Replace(annotated, "schemas/", "../schemas/", 1))
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"by annotation":             {[]string{"-f", "3.yaml", "--against", "annotated.yaml"}, "(high)\n  pricing.conf:discount_rules_path became pricing.conf:rules.discount_path (the names have the same words and the value is the same), and pods of annotated.yaml read the old name."},
+		"by a flag":                 {[]string{"-f", "3.yaml", "--schema", "deployment/pricing=schemas/deployment-pricing.json"}, "error: key-missing"},
+		"from a directory":          {[]string{"-f", "3.yaml", "--schema", "schemas"}, "pricing.conf:rules.discount_path is not known to the schema"},
+		"not from outside":          {[]string{"-f", "outside.yaml"}, "schema of deployment/pricing"},
+		"none for another workload": {[]string{"-f", "3.yaml", "--schema", "deployment/other=schemas/deployment-pricing.json"}, "No findings"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, out, errOut := checkRun(t, "", c.args...)
+			if !strings.Contains(out+errOut, c.want) {
+				t.Errorf("want %q:\n%s%s", c.want, out, errOut)
+			}
+		})
+	}
+}
+
+// secretive is a release in which everything that must not be shown has "MARKER" in it.
+func secretive(n int) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Secret
+metadata: {name: db}
+immutable: true
+stringData:
+  password: MARKERpassword%[1]d
+  same: MARKERsame
+  users.yaml: |
+    MARKERtoken%[1]d: alice
+    nested: {MARKERdeep%[1]d: {a: MARKERvalue}}
+  app.env: "MARKER_NAME%[1]d=MARKERvalue"
+  broken.json: '{"MARKERbroken%[1]d": '
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: twin}
+stringData: {password: MARKERpassword%[1]d, same: MARKERsame, PORT: MARKERport}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data:
+  DB_PASSWORD: MARKERhunter%[1]d
+  PORT: "1"
+  url: postgres://app:MARKERurl%[1]d@db/app
+  gone%[1]d: ghp_MARKERabcdefghijklmnop%[1]d
+  app.yaml: |
+    keys: {ghp_MARKERabcdefghijklmnopqrst%[1]d: 1}
+    api: {token: MARKERtoken%[1]d}
+  bad.toml: "MARKER = [MARKER%[1]d"
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, annotations: {tidemark.dev/mode: observe, tidemark.dev/config-schema: '{"properties": {"same": {"const": 1}, "url": {"maxLength": 3}, "users.yaml": {"additionalProperties": false}}}'}}
+spec:
+  template:
+    metadata: {annotations: {checksum/config: x}}
+    spec:
+      containers:
+        - name: app
+          env: [{name: X, value: MARKERenv}, {name: P, valueFrom: {secretKeyRef: {name: db, key: none%[1]d}}}]
+          envFrom: [{secretRef: {name: db}}, {secretRef: {name: twin}}, {configMapRef: {name: settings}}]
+          volumeMounts: [{name: s, mountPath: /s}]
+      volumes: [{name: s, secret: {secretName: db, items: [{key: absent, path: x}]}}]
+`, n)
+}
+
+func TestCheckShowsNoCredentialInAnyFormat(t *testing.T) {
+	dir := t.TempDir()
+	before, after := file(t, dir, "1.yaml", secretive(1)), file(t, dir, "2.yaml", secretive(2))
+	for _, format := range append(report.Formats(), "") {
+		t.Run("as "+format, func(t *testing.T) {
+			status, out, errOut := checkRun(t, "", "-f", after, "--against", before, "-o", format, "--strict")
+			if status != 1 {
+				t.Fatalf("status %d: %s", status, errOut)
+			}
+			if strings.Contains(out+errOut, "MARKER") {
+				t.Errorf("a credential is shown:\n%s%s", out, errOut)
+			}
+		})
+	}
+	// That two Secrets have the same value changes nothing of what is said.
+	_, same, _ := checkRun(t, "", "-f", after, "--against", before, "-o", "json")
+	other := file(t, dir, "2.yaml", strings.Replace(secretive(2), "twin}\nstringData: {password: MARKERpassword2, same: MARKERsame", "twin}\nstringData: {password: MARKERother, same: MARKERunlike", 1))
+	if _, unlike, _ := checkRun(t, "", "-f", other, "--against", before, "-o", "json"); unlike != same {
+		t.Errorf("it is told that two Secrets are equal:\n%s\n%s", same, unlike)
+	}
+}
+
+func TestCheckTakesTenMegabytes(t *testing.T) {
+	var b strings.Builder
+	for i := 0; b.Len() < 10<<20; i++ {
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c%d\ndata:\n  app.yaml: |\n", i)
+		for j := range 100 {
+			fmt.Fprintf(&b, "    section%d:\n      setting: value-%d\n      other: %d\n", j, i, j)
+		}
+		fmt.Fprintf(&b, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: w%d\nspec:\n  template:\n    spec:\n      containers:\n        - name: app\n          envFrom:\n            - configMapRef:\n                name: c%d\n", i, i)
+	}
+	large := file(t, t.TempDir(), "large.yaml", b.String())
+	begun := time.Now()
+	status, out, errOut := checkRun(t, "", "-f", large, "--strict")
+	took := time.Since(begun)
+	t.Logf("10 MB took %v", took)
+	if status != 0 || took > 20*time.Second { // 2 s on a machine of its own, without the race detector
+		t.Errorf("status %d after %v: %s%s", status, took, out, errOut)
+	}
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/check"
+	"tidemark.dev/tidemark/internal/manifest"
+	"tidemark.dev/tidemark/internal/render"
+)
+
+// checkInput is what check reads.
+type checkInput struct {
+	source    render.Source
+	from, to  string
+	against   []string
+	schemas   []string
+	kinds     []manifest.Kind
+	namespace string
+}
+
+// workingTree is the name of what is checked when it is of no revision.
+const workingTree = "the working tree"
+
+// read reads the releases before, and the one that is checked.
+func (i checkInput) read(ctx context.Context) (before []check.Release, after check.Release, err error) {
+	if i.from == "" {
+		for _, name := range i.against {
+			r, err := i.release(ctx, name, i.released(name))
+			if err != nil {
+				return nil, check.Release{}, err
+			}
+			before = append(before, r)
+		}
+		after, err = i.release(ctx, i.name(), i.source)
+		return before, after, err
+	}
+	from, err := i.revision(ctx, i.from)
+	if err != nil {
+		return nil, check.Release{}, err
+	}
+	if i.to == "" {
+		after, err = i.release(ctx, workingTree, i.source)
+	} else {
+		after, err = i.revision(ctx, i.to)
+	}
+	return []check.Release{from}, after, err
+}
+
+// name of what is checked.
+func (i checkInput) name() string {
+	switch {
+	case i.source.Kustomize != "":
+		return i.source.Kustomize
+	case i.source.Command != "":
+		return "what was rendered"
+	case len(i.source.Files) == 1 && i.source.Files[0] == render.Stdin:
+		return "the standard input"
+	}
+	return strings.Join(i.source.Files, ", ")
+}
+
+// released is the source of a release before: files, or a kustomization where a directory has one.
+func (i checkInput) released(name string) render.Source {
+	s := render.Source{Files: []string{name}, In: i.source.In, Err: i.source.Err}
+	if render.IsKustomization(name) {
+		s.Files, s.Kustomize = nil, name
+	}
+	return s
+}
+
+// revision reads a release from a revision of Git.
+func (i checkInput) revision(ctx context.Context, name string) (r check.Release, err error) {
+	tree, err := render.NewCheckout(ctx, name)
+	if err != nil {
+		return check.Release{}, err
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	s := i.source
+	s.Dir, s.Env = tree.Dir, []string{"TIDEMARK_REVISION=" + tree.Commit}
+	return i.release(ctx, name, s)
+}
+
+func (i checkInput) release(ctx context.Context, name string, source render.Source) (check.Release, error) {
+	set := &manifest.Set{Kinds: i.kinds, Namespace: i.namespace}
+	if err := source.Read(ctx, set); err != nil {
+		return check.Release{}, err
+	}
+	if set.Objects == 0 && len(set.Pipelines) == 0 {
+		set.Remarks = append(set.Remarks, name+" has no objects")
+	}
+	r := check.Release{Name: name, Set: set, Schemas: check.Schemas{}}
+	for _, w := range set.Workloads {
+		text, from, err := i.schemaOf(w, source)
+		if err != nil {
+			return check.Release{}, fmt.Errorf("schema of %s: %w", w, err)
+		}
+		if text == "" {
+			continue
+		}
+		if r.Schemas[w.String()], err = check.CompileSchema(text); err != nil {
+			return check.Release{}, fmt.Errorf("schema of %s in %s: %w", w, from, err)
+		}
+	}
+	return r, nil
+}
+
+// schemaOf gives the JSON Schema of a workload's configuration, with where it is from: its annotation, else a flag; "" where there is
+// none.
+func (i checkInput) schemaOf(w *manifest.Workload, source render.Source) (text, from string, err error) {
+	if value := strings.TrimSpace(w.Annotation(v1.AnnotationSchema)); strings.HasPrefix(value, "{") {
+		return value, "its annotation", nil
+	} else if value != "" {
+		data, err := source.ReadFile(value)
+		return string(data), value, err
+	}
+	kind := strings.ToLower(w.Kind.Kind)
+	for _, flag := range i.schemas {
+		if target, file, is := strings.Cut(flag, "="); is {
+			if target == w.String() || target == kind+"/"+w.Name {
+				data, err := os.ReadFile(filepath.Clean(file))
+				return string(data), file, err
+			}
+			continue
+		}
+		file := filepath.Join(flag, kind+"-"+w.Name+".json")
+		data, err := os.ReadFile(filepath.Clean(file))
+		if err == nil || !os.IsNotExist(err) {
+			return string(data), file, err
+		}
+	}
+	return "", "", nil
+}
+
+// locator finds where positions are in the repository.
+type locator struct {
+	// prefix of the working directory within the repository; "" at its top, or outside of one.
+	prefix string
+	// top of the repository, or the working directory.
+	top string
+}
+
+func newLocator() locator {
+	here, err := os.Getwd()
+	if err != nil {
+		return locator{}
+	}
+	for top := here; ; top = filepath.Dir(top) {
+		if _, err := os.Stat(filepath.Join(top, ".git")); err == nil {
+			prefix, _ := filepath.Rel(top, here)
+			return locator{prefix: prefix, top: top}
+		}
+		if filepath.Dir(top) == top {
+			return locator{top: here}
+		}
+	}
+}
+
+// locate gives paths relative to the top of the repository. A source of helm's begins with the chart's name: where no such file is
+// there, it stays as it is.
+func (l locator) locate(p manifest.Position) manifest.Position {
+	p.File = l.relative(p.File)
+	if p.Source == "" {
+		return p
+	}
+	for _, dir := range []string{"", "charts", "deploy"} {
+		file := l.relative(filepath.Join(dir, p.Source))
+		if _, err := os.Stat(filepath.Join(l.top, file)); err == nil {
+			p.Source = file
+			break
+		}
+	}
+	return p
+}
+
+func (l locator) relative(file string) string {
+	if !filepath.IsAbs(file) {
+		return filepath.Join(l.prefix, file)
+	}
+	if relative, err := filepath.Rel(l.top, file); err == nil && filepath.IsLocal(relative) {
+		return relative
+	}
+	return file
+}

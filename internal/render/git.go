@@ -1,0 +1,78 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Checkout is the tree of one revision of a Git repository, in a directory of its own.
+type Checkout struct {
+	// Dir is the place in the tree that is the working directory in the repository.
+	Dir string
+	// Commit is the revision that was named, in full.
+	Commit string
+
+	top string
+}
+
+// NewCheckout writes the tree of a revision of the repository of the working directory. The repository's index and work tree are left
+// alone. [Checkout.Close] removes it.
+func NewCheckout(ctx context.Context, revision string) (*Checkout, error) {
+	commit, err := git(ctx, nil, "rev-parse", "--verify", "--end-of-options", revision+"^{commit}")
+	if err != nil {
+		return nil, fmt.Errorf("find revision %q: %w", revision, err)
+	}
+	prefix, err := git(ctx, nil, "rev-parse", "--show-prefix")
+	if err != nil {
+		return nil, err
+	}
+	top, err := os.MkdirTemp("", "tidemark-check-")
+	if err != nil {
+		return nil, err
+	}
+	c := &Checkout{Dir: filepath.Join(top, "tree", filepath.FromSlash(prefix)), Commit: commit, top: top}
+	if err := c.write(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	if _, err := os.Stat(c.Dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("revision %q has no directory %s", revision, prefix), c.Close())
+	}
+	return c, nil
+}
+
+// write writes the tree through an index of its own. An archive would leave out what .gitattributes keeps out of archives.
+func (c *Checkout) write(ctx context.Context) error {
+	index := []string{"GIT_INDEX_FILE=" + filepath.Join(c.top, "index")}
+	if _, err := git(ctx, index, "read-tree", c.Commit); err != nil {
+		return err
+	}
+	root, err := git(ctx, nil, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	_, err = git(ctx, index, "-C", root, "checkout-index", "--all", "--prefix="+filepath.Join(c.top, "tree")+string(filepath.Separator))
+	return err
+}
+
+// Close removes the tree.
+func (c *Checkout) Close() error { return os.RemoveAll(c.top) }
+
+// git runs git, with further variables, and gives what it wrote.
+func git(ctx context.Context, env []string, args ...string) (string, error) {
+	var out, problem bytes.Buffer
+	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // the arguments are ours, but for a revision that is marked as one
+	cmd.Stdout, cmd.Stderr, cmd.Env = &out, &problem, append(os.Environ(), env...)
+	if err := cmd.Run(); err != nil {
+		if text := strings.TrimSpace(problem.String()); text != "" {
+			return "", fmt.Errorf("git %s: %s", args[0], text)
+		}
+		return "", fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return strings.TrimSpace(out.String()), nil
+}

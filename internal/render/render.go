@@ -1,0 +1,183 @@
+// Package render gets manifests from files, kustomizations, commands or revisions of Git.
+package render
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tidemark.dev/tidemark/internal/manifest"
+	"tidemark.dev/tidemark/internal/yamltree"
+)
+
+// Stdin is the name of a file that stands for the standard input.
+const Stdin = "-"
+
+// Source is where the manifests of one release come from: one of its three.
+type Source struct {
+	// Files and directories; [Stdin] for the standard input. In a directory each YAML and JSON file is read, below it too.
+	Files []string
+	// Kustomize is a directory with a kustomization.
+	Kustomize string
+	// Command is run by the shell, and writes manifests to its standard output.
+	Command string
+
+	// Dir is what paths are relative to, and where the command runs; "" for the working directory.
+	Dir string
+	// Env are further variables of the command.
+	Env []string
+	// In is the standard input, Err gets what the command says.
+	In  io.Reader
+	Err io.Writer
+}
+
+// Read adds the manifests to a set. Their positions name files as the source does, relative to its directory.
+func (s Source) Read(ctx context.Context, set *manifest.Set) error {
+	if s.Kustomize != "" {
+		return s.kustomize(set)
+	}
+	if s.Command != "" {
+		return s.run(ctx, set)
+	}
+	for _, file := range s.Files {
+		if err := s.read(file, set); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s Source) read(file string, set *manifest.Set) error {
+	if file == Stdin {
+		return readAll("stdin", s.In, set)
+	}
+	path := s.path(file)
+	info, err := os.Stat(path)
+	if err != nil {
+		return without(err, s.Dir)
+	}
+	if !info.IsDir() {
+		return readFile(file, path, set)
+	}
+	return s.directory(file, path, set)
+}
+
+// path is where a file of the source is.
+func (s Source) path(file string) string {
+	if s.Dir == "" || filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(s.Dir, file)
+}
+
+// directory reads each manifest in a directory. Other YAML files, which many directories have, are passed over without a word;
+// templates with one.
+func (s Source) directory(name, path string, set *manifest.Set) error {
+	set.Lenient = true
+	defer func() { set.Lenient = false }()
+	return filepath.WalkDir(path, func(p string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return without(err, s.Dir)
+		}
+		if entry.IsDir() {
+			if slices.Contains([]string{".git", "node_modules"}, entry.Name()) && p != path {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(p)) {
+			return nil
+		}
+		relative, err := filepath.Rel(path, p)
+		if err != nil {
+			return err
+		}
+		return s.inDirectory(filepath.Join(name, relative), p, set)
+	})
+}
+
+func (s Source) inDirectory(name, path string, set *manifest.Set) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return without(err, s.Dir)
+	}
+	if info.Size() > manifest.MaxSize {
+		return fmt.Errorf("%s: %w", name, manifest.ErrLarge)
+	}
+	data, err := os.ReadFile(path) //nolint:gosec // the caller names it
+	if err != nil {
+		return without(err, s.Dir)
+	}
+	err = set.Read(name, string(data))
+	if errors.Is(err, yamltree.ErrSyntax) && bytes.Contains(data, []byte("{{")) {
+		set.Remarks = append(set.Remarks, name+" is a template and is passed over: render it first")
+		return nil
+	}
+	return err
+}
+
+func readFile(name, path string, set *manifest.Set) error {
+	f, err := os.Open(path) //nolint:gosec // the caller names it
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return readAll(name, f, set)
+}
+
+// readAll reads no more than may be parsed.
+func readAll(name string, r io.Reader, set *manifest.Set) error {
+	data, err := io.ReadAll(io.LimitReader(r, manifest.MaxSize+1))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return set.Read(name, string(data))
+}
+
+// run reads what the command writes.
+func (s Source) run(ctx context.Context, set *manifest.Set) error {
+	cmd := exec.CommandContext(ctx, "sh", "-c", s.Command) //nolint:gosec // running it is what the caller asks for
+	cmd.Dir, cmd.Stderr, cmd.Env = s.Dir, s.Err, append(os.Environ(), s.Env...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("render: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("render: %w", err)
+	}
+	err = readAll("rendered", out, set)
+	if err != nil {
+		_ = cmd.Process.Kill() // it may still be writing
+	}
+	if waited := cmd.Wait(); err == nil && waited != nil {
+		return fmt.Errorf("render: the command failed: %w", waited)
+	}
+	return err
+}
+
+// without takes the directory that a source is in out of an error's path: that of a revision is a temporary one.
+func without(err error, dir string) error {
+	var path *fs.PathError
+	if dir != "" && errors.As(err, &path) {
+		return fmt.Errorf("%s %s: %w", path.Op, strings.TrimPrefix(path.Path, dir+string(filepath.Separator)), path.Err)
+	}
+	return err
+}
+
+// ReadFile reads a file that manifests name, which must be in the source's directory or below it.
+func (s Source) ReadFile(name string) ([]byte, error) {
+	root, err := os.OpenRoot(filepath.Clean(s.path(".")))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	return root.ReadFile(name)
+}

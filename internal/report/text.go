@@ -1,0 +1,94 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tidemark.dev/tidemark/internal/check"
+)
+
+// text writes the report for people; wide also what is excused, and the matrix.
+func (r Report) text(w io.Writer, wide bool) error {
+	var b strings.Builder
+	errors, warnings, excused := 0, 0, 0
+	for _, f := range r.Findings {
+		switch {
+		case f.Excused != nil:
+			excused++
+		case f.Severity == check.Error:
+			errors++
+		default:
+			warnings++
+		}
+		if f.Excused == nil || wide {
+			finding(&b, f)
+		}
+	}
+	if wide {
+		r.matrix(&b)
+	}
+	if compared := r.compared(); errors+warnings == 0 {
+		fmt.Fprintf(&b, "No findings in %s%s.", r.After, compared)
+	} else {
+		fmt.Fprintf(&b, "%s in %s%s: %s, %s.", count(errors+warnings, "finding"), r.After, compared, count(errors, "error"), count(warnings, "warning"))
+	}
+	if excused > 0 {
+		fmt.Fprintf(&b, " %d excused.", excused)
+	}
+	b.WriteByte('\n')
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r Report) compared() string {
+	if len(r.Before) == 0 {
+		return ", compared with nothing"
+	}
+	return ", compared with " + strings.Join(r.Before, ", ")
+}
+
+func finding(b *strings.Builder, f check.Finding) {
+	fmt.Fprintf(b, "%s: %s: %s\n  %s", f.At, f.Severity, f.Rule, f.Object)
+	if f.Key != "" {
+		fmt.Fprintf(b, "  %s", f.Key)
+	}
+	if f.To != "" {
+		fmt.Fprintf(b, " → %s", f.To)
+	}
+	if f.Workload != "" && f.Workload != f.Object {
+		fmt.Fprintf(b, "  read by %s", f.Workload)
+	}
+	fmt.Fprintf(b, "  (%s)\n  %s\n  Fix: %s\n", f.Confidence, f.Why, f.Fix)
+	if f.Excused != nil {
+		fmt.Fprintf(b, "  Excused until %s: %s\n", f.Excused.Until.Format(time.DateOnly), f.Excused.Reason)
+	}
+	b.WriteByte('\n')
+}
+
+// matrix writes which revision could read which configuration.
+func (r Report) matrix(b *strings.Builder) {
+	if len(r.Matrix) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "WORKLOAD\tREVISION\tCONFIGURATION\tOUTCOME\tWHY")
+	for _, c := range r.Matrix {
+		why := c.Why
+		if why == "" {
+			why = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", c.Workload, c.Revision, c.Configuration, c.Outcome, why)
+	}
+	_ = t.Flush() // into memory
+	b.WriteByte('\n')
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
