@@ -73,26 +73,27 @@ const (
 	File View = 'f' // data and binaryData, compared by bytes
 )
 
-// Consumed digests what the consumption reads of the content.
+// Consumed digests what the consumption reads of the content. Where a pod starts without the object, and reads nothing of one
+// that is there, the digest is that of an absent one: the pod cannot tell them apart.
 func (c Content) Consumed(use workload.Consumption) Digest {
 	h := newHasher(nil)
-	c.begin(h, ofConsumed, use.Object)
+	c.begin(h, ofConsumed, use.Object, c.Present && use.Required || c.gives(Env, use.Env) || c.gives(File, use.Files))
 	c.view(h, Env, use.Env)
 	c.view(h, File, use.Files)
 	return h.digest(c.versionOf(use.Object))
 }
 
-// Of digests the given keys of the object as one view reads them.
+// Of digests the given keys of the object as one view reads them. An object that has none of them is as an absent one.
 func (c Content) Of(o workload.Object, view View, keys workload.Keys) Digest {
 	h := newHasher(nil)
-	c.begin(h, ofView, o)
+	c.begin(h, ofView, o, c.gives(view, keys))
 	c.view(h, view, keys)
 	return h.digest(c.versionOf(o))
 }
 
-// Whole digests everything in the object.
+// Whole digests everything in the object, and whether it is there.
 func (c Content) Whole(o workload.Object) Digest {
-	return c.Consumed(workload.Consumption{Object: o}.Whole())
+	return c.Consumed(workload.Consumption{Object: o, Required: true}.Whole())
 }
 
 // Missing tells what the content lacks for a pod with the consumption to start: the whole object, or the keys listed,
@@ -123,9 +124,9 @@ func (c Content) versionOf(o workload.Object) Version {
 	return c.Version
 }
 
-func (c Content) begin(h *hasher, p purpose, o workload.Object) {
+func (c Content) begin(h *hasher, p purpose, o workload.Object, present bool) {
 	presence := "absent"
-	if c.Present {
+	if present {
 		presence = "present"
 	}
 	h.begin(p)
@@ -159,6 +160,14 @@ func (c Content) read(view View, keys workload.Keys) []string {
 	default:
 		return c.Keys()
 	}
+}
+
+// gives reports whether any of the keys is there.
+func (c Content) gives(view View, keys workload.Keys) bool {
+	return slices.ContainsFunc(c.read(view, keys), func(k string) bool {
+		_, ok := c.lookup(view, k)
+		return ok
+	})
 }
 
 func (c Content) lookup(view View, key string) (Sum, bool) {

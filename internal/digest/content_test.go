@@ -18,6 +18,7 @@ func TestWhatADigestTellsApart(t *testing.T) {
 	for name, c := range map[string]struct {
 		a, b       config
 		env, files workload.Keys
+		required   bool
 		same       bool
 	}{
 		"a value changes":                                            {a: settings(text{"a": "1"}, nil), b: settings(text{"a": "2"}, nil), env: all},
@@ -26,8 +27,11 @@ func TestWhatADigestTellsApart(t *testing.T) {
 		"a line break in a value is no separator":                    {a: settings(text{"a": "1\nb: 2"}, nil), b: settings(text{"a": "1", "b": "2"}, nil), files: all},
 		"bytes wander from a value into its key":                     {a: settings(text{"ab": "c"}, nil), b: settings(text{"a": "bc"}, nil), env: all},
 		"two values are swapped":                                     {a: settings(text{"a": "1", "b": "2"}, nil), b: settings(text{"a": "2", "b": "1"}, nil), env: all},
-		"absent is not empty":                                        {a: config{object: configMap("settings"), absent: true}, b: settings(nil, nil), env: all},
-		"absent is not empty where nothing is read":                  {a: config{object: configMap("settings"), absent: true}, b: settings(nil, nil)},
+		"absent is not empty where a pod needs it":                   {a: config{object: configMap("settings"), absent: true}, b: settings(nil, nil), env: all, required: true},
+		"absent is empty to who may do without":                      {a: config{object: configMap("settings"), absent: true}, b: settings(nil, nil), env: all, same: true},
+		"absent is what has only other keys, to who may do without":  {a: config{object: configMap("settings"), absent: true}, b: settings(text{"b": "1"}, text{"c": "1"}), env: named("a"), files: named("a"), same: true},
+		"absent is what has it as a file, to who may do without":     {a: config{object: configMap("settings"), absent: true}, b: settings(nil, text{"a": "1"}), env: named("a"), same: true},
+		"absent is not what has an empty value":                      {a: config{object: configMap("settings"), absent: true}, b: settings(text{"a": ""}, nil), env: named("a")},
 		"a missing key is not an empty one":                          {a: settings(text{}, nil), b: settings(text{"a": ""}, nil), env: named("a")},
 		"a missing file is not an empty one":                         {a: settings(nil, nil), b: settings(nil, text{"a": ""}), files: named("a")},
 		"a key that nobody reads changes":                            {a: settings(text{"a": "1", "b": "1"}, nil), b: settings(text{"a": "1", "b": "2"}, nil), env: named("a"), files: named("a"), same: true},
@@ -46,11 +50,11 @@ func TestWhatADigestTellsApart(t *testing.T) {
 		"a Secret's value changes":                                   {a: config{object: secret("s"), data: text{"a": "1"}, secret: secretOf(1)}, b: config{object: secret("s"), data: text{"a": "2"}, secret: secretOf(1)}, env: all},
 		"a Secret stays under its key":                               {a: config{object: secret("s"), data: text{"a": "1"}, secret: secretOf(1)}, b: config{object: secret("s"), data: text{"a": "1"}, secret: secretOf(1)}, env: all, same: true},
 		"a Secret comes under another key":                           {a: config{object: secret("s"), data: text{"a": "1"}, secret: secretOf(1)}, b: config{object: secret("s"), data: text{"a": "1"}, secret: secretOf(2)}, env: all},
-		"an absent Secret is not an empty one":                       {a: config{object: secret("s"), absent: true, secret: secretOf(1)}, b: config{object: secret("s"), secret: secretOf(1)}, files: all},
+		"an absent Secret is not an empty one":                       {a: config{object: secret("s"), absent: true, secret: secretOf(1)}, b: config{object: secret("s"), secret: secretOf(1)}, files: all, required: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			da := c.a.content(t).Consumed(workload.Consumption{Object: c.a.object, Env: c.env, Files: c.files})
-			db := c.b.content(t).Consumed(workload.Consumption{Object: c.b.object, Env: c.env, Files: c.files})
+			da := c.a.content(t).Consumed(workload.Consumption{Object: c.a.object, Env: c.env, Files: c.files, Required: c.required})
+			db := c.b.content(t).Consumed(workload.Consumption{Object: c.b.object, Env: c.env, Files: c.files, Required: c.required})
 			if (da == db) != c.same {
 				t.Errorf("got %s and %s, want same: %v", da, db, c.same)
 			}

@@ -94,21 +94,26 @@ func (c config) slowView(letter string, keys workload.Keys) string {
 	return out
 }
 
-func (c config) slowBegin(purpose string) string {
+func (c config) slowBegin(purpose string, absent bool) string {
 	presence := "present"
-	if c.absent {
+	if absent {
 		presence = "absent"
 	}
 	o := c.object
 	return slowFields("tidemark.dev/digest", "v1", purpose, c.version(), string(o.Kind), o.Namespace, o.Name, presence)
 }
 
-func (c config) slowConsumed(env, files workload.Keys) digest.Digest {
-	return slowText(c.version(), c.slowBegin("consumed")+c.slowView("e", env)+c.slowView("f", files))
+func (c config) slowConsumed(required bool, env, files workload.Keys) digest.Digest {
+	views := c.slowView("e", env) + c.slowView("f", files)
+	absent := !strings.Contains(views, slowField("present")) && (c.absent || !required)
+	return slowText(c.version(), c.slowBegin("consumed", absent)+views)
 }
 
+func (c config) slowWhole() digest.Digest { return c.slowConsumed(true, all, all) }
+
 func (c config) slowOf(view digest.View, keys workload.Keys) digest.Digest {
-	return slowText(c.version(), c.slowBegin("view")+c.slowView(string(view), keys))
+	text := c.slowView(string(view), keys)
+	return slowText(c.version(), c.slowBegin("view", !strings.Contains(text, slowField("present")))+text)
 }
 
 func slowParts(version string, sortedParts ...digest.Part) digest.Digest {
@@ -206,9 +211,11 @@ func TestDigestsAreWhatTheDesignSays(t *testing.T) {
 		content := c.content(t)
 		for use, keys := range uses {
 			t.Run(name+", "+use, func(t *testing.T) {
-				got := content.Consumed(workload.Consumption{Object: c.object, Env: keys.env, Files: keys.files})
-				if want := c.slowConsumed(keys.env, keys.files); got != want {
-					t.Errorf("consumed: got %s, want %s", got, want)
+				for _, required := range []bool{false, true} {
+					got := content.Consumed(workload.Consumption{Object: c.object, Env: keys.env, Files: keys.files, Required: required})
+					if want := c.slowConsumed(required, keys.env, keys.files); got != want {
+						t.Errorf("consumed, required %v: got %s, want %s", required, got, want)
+					}
 				}
 				if got, want := content.Of(c.object, digest.Env, keys.env), c.slowOf(digest.Env, keys.env); got != want {
 					t.Errorf("as environment: got %s, want %s", got, want)
@@ -218,7 +225,7 @@ func TestDigestsAreWhatTheDesignSays(t *testing.T) {
 				}
 			})
 		}
-		if got, want := content.Whole(c.object), c.slowConsumed(all, all); got != want {
+		if got, want := content.Whole(c.object), c.slowWhole(); got != want {
 			t.Errorf("%s, whole: got %s, want %s", name, got, want)
 		}
 	}
@@ -226,12 +233,12 @@ func TestDigestsAreWhatTheDesignSays(t *testing.T) {
 
 func TestPartsAreWhatTheDesignSays(t *testing.T) {
 	t.Parallel()
-	a := digest.Part{Object: configMap("a"), Digest: config{object: configMap("a")}.slowConsumed(all, all)}
-	b := digest.Part{Object: configMap("b"), Digest: config{object: configMap("b"), absent: true}.slowConsumed(all, all)}
+	a := digest.Part{Object: configMap("a"), Digest: config{object: configMap("a")}.slowWhole()}
+	b := digest.Part{Object: configMap("b"), Digest: config{object: configMap("b"), absent: true}.slowWhole()}
 	one := config{object: secret("a"), secret: secretOf(1)}
 	two := config{object: secret("b"), secret: secretOf(2)}
-	s1 := digest.Part{Object: one.object, Digest: one.slowConsumed(all, all)}
-	s2 := digest.Part{Object: two.object, Digest: two.slowConsumed(all, all)}
+	s1 := digest.Part{Object: one.object, Digest: one.slowWhole()}
+	s2 := digest.Part{Object: two.object, Digest: two.slowWhole()}
 	ids := []string{strings.TrimPrefix(one.version(), "v1."), strings.TrimPrefix(two.version(), "v1.")}
 	slices.Sort(ids)
 	for name, c := range map[string]struct {

@@ -97,12 +97,15 @@ func FuzzContents(f *testing.F) {
 			t.Fatalf("contents equal: %v, want %v, of %v and %v", !same, same, a, b)
 		}
 		use := workload.Consumption{Object: a.object, Env: env, Files: files}
+		needed := use
+		needed.Required = true
 		sa, sb := a.seen(env, files), b.seen(env, files)
-		sameEnv, sameFiles := a.absent == b.absent && maps.Equal(sa[0], sb[0]), a.absent == b.absent && maps.Equal(sa[1], sb[1])
+		sameEnv, sameFiles := maps.Equal(sa[0], sb[0]), maps.Equal(sa[1], sb[1])
 		for what, c := range map[string]struct {
 			equal, want bool
 		}{
 			"consumed":       {ca.Consumed(use) == cb.Consumed(use), sameEnv && sameFiles},
+			"needed":         {ca.Consumed(needed) == cb.Consumed(needed), sameEnv && sameFiles && a.absent == b.absent},
 			"as environment": {ca.Of(a.object, digest.Env, env) == cb.Of(a.object, digest.Env, env), sameEnv},
 			"as files":       {ca.Of(a.object, digest.File, files) == cb.Of(a.object, digest.File, files), sameFiles},
 		} {
@@ -110,8 +113,10 @@ func FuzzContents(f *testing.F) {
 				t.Errorf("%s: digests equal: %v, want %v, of %v and %v by %v", what, c.equal, c.want, a, b, use)
 			}
 		}
-		if got, want := ca.Consumed(use), a.slowConsumed(env, files); got != want {
-			t.Errorf("got %s, want %s as the design says, of %v by %v", got, want, a, use)
+		for _, use := range []workload.Consumption{use, needed} {
+			if got, want := ca.Consumed(use), a.slowConsumed(use.Required, env, files); got != want {
+				t.Errorf("got %s, want %s as the design says, of %v by %v", got, want, a, use)
+			}
 		}
 	})
 }

@@ -137,6 +137,14 @@ func TestModePin(t *testing.T) {
 			s := c.check(t, pinned(gone), stamped(FirstPin), map[string]Object{"a": gone})
 			c.check(t, s.then(config("a", "A=1").optional()), rolled("configmap/a"), map[string]Object{"a": a1})
 		},
+		"a pin to nothing stays while what is there has none of the keys": func(t *testing.T, c copies) {
+			gone, other := config("a").absent().envKeys("A").optional(), config("a", "B=1").envKeys("A").optional()
+			s := c.settled(t, pinned(gone))
+			s = c.check(t, s.then(other), nothing(Unchanged), map[string]Object{"a": gone})
+			s = c.check(t, s.image("pricing:2"), record(NewRelease), map[string]Object{"a": gone})
+			there := config("a", "A=1").envKeys("A").optional()
+			c.check(t, s.then(there), rolled("configmap/a"), map[string]Object{"a": there})
+		},
 		"an optional object that goes is pinned to nothing": func(t *testing.T, c copies) {
 			gone := config("a").absent().optional()
 			s := c.settled(t, pinned(config("a", "A=1").optional()))

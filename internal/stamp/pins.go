@@ -69,7 +69,7 @@ func (e *entry) pinned(s State, o Object) {
 		e.parts, e.consumed, e.changed = e.before.Baseline, e.before.Stamped, false
 		e.gone, e.serves = true, true
 	case e.pin == v1.AbsentName:
-		e.serves = !o.Applied.Present
+		e.serves = digest.Content{Version: o.Applied.Version}.Consumed(o.Use) == e.consumed
 	case o.Pinned != nil && digest.Comparable(o.Pinned.Consumed(o.Use), e.consumed):
 		e.serves = o.Pinned.Consumed(o.Use) == e.consumed
 	default:
