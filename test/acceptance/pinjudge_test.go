@@ -78,7 +78,7 @@ func (j *pinJudge) see() {
 	for _, p := range pods.Items {
 		pins, err := snapshot.ParsePins(p.Namespace, p.Annotations[v1.AnnotationPins])
 		j.w.must(err)
-		hash := p.Labels[appsv1.DefaultDeploymentUniqueLabelKey] + p.Labels[appsv1.ControllerRevisionHashLabelKey]
+		hash := p.Labels[appsv1.DefaultDeploymentUniqueLabelKey] + p.Labels[appsv1.ControllerRevisionHashLabelKey] + p.Labels["rollouts-pod-template-hash"]
 		j.pods[string(p.UID)] = seenPod{revision: p.Labels["app"] + " " + hash, pins: pins}
 	}
 }

@@ -1,9 +1,11 @@
 package acceptance
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/lab/client"
 	"tidemark.dev/tidemark/lab/wire"
 	"tidemark.dev/tidemark/test/scenario"
 )
@@ -59,13 +62,20 @@ type pinWorld struct {
 	venue    venue
 	random   *rand.Rand
 	program  *scenario.Controller // nil while none runs
+	rollouts *client.Rollouts
 	past     []string
 	cordoned string
 	values   int
 }
 
-// pinnedWorkloads read the ConfigMap web into their environment and the ConfigMap files as files.
-var pinnedWorkloads = []string{"deployment/api", "deployment/job", "statefulset/db", "daemonset/agent"}
+// The workloads read the ConfigMap web into their environment and the ConfigMap files as files. The Rollout's canary stops at its
+// first step.
+var (
+	ownKinds        = []string{"deployment/api", "deployment/job", "statefulset/db", "daemonset/agent"}
+	pinnedWorkloads = append(slices.Clone(ownKinds), canary)
+)
+
+const canary = "rollout/canary"
 
 // pinFlags make rollouts happen as often as they are wanted, and clean-up at once.
 var pinFlags = []string{"--storm-rolls=0", "--settle=300ms", "--gc-interval=2s", "--gc-min-age=1s", "--gc-history=1"}
@@ -76,17 +86,25 @@ volumeMounts: [{name: files, mountPath: /files}, {name: files, mountPath: /sub/c
 
 func (w *pinWorld) begin() {
 	w.t.Helper()
+	_, err := w.Lab.StartArgoRollouts(w.t.Context())
+	w.must(err)
+	w.rollouts, err = w.Lab.Rollouts(w.Namespace)
+	w.must(err)
 	w.program = w.venue.control(pinFlags...)
 	manifest := webConfig + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: files}\ndata: {conf: start}\n"
-	for _, object := range pinnedWorkloads {
-		manifest += program(object, 2, readsBoth, "volumes: [{name: files, configMap: {name: files}}]", "terminationGracePeriodSeconds: 1")
+	manifestOf := func(object string) string {
+		return program(object, 2, readsBoth, "volumes: [{name: files, configMap: {name: files}}]", "terminationGracePeriodSeconds: 1")
 	}
+	for _, object := range ownKinds {
+		manifest += manifestOf(object)
+	}
+	manifest += asRollout(manifestOf("deployment/canary"), canarySteps)
 	w.apply(manifest)
 	for _, object := range pinnedWorkloads {
 		w.pinned(object, "web", "")
 		w.kubectl("patch", object, "--type=merge", "-p", `{"spec":{"revisionHistoryLimit":3}}`)
 	}
-	w.rolledOut(pinnedWorkloads...)
+	w.rolledOut(ownKinds...)
 }
 
 func (w *pinWorld) advance() string {
@@ -98,6 +116,8 @@ func (w *pinWorld) advance() string {
 		{"edit", 5, w.edit}, {"edit back", 1, w.editBack}, {"undo", 4, w.undo}, {"restart", 1, w.restart}, {"image", 2, w.image},
 		{"scale", 2, w.scale}, {"scale while paused", 1, w.scalePaused}, {"exit", 4, w.exit}, {"delete pod", 3, w.deletePod},
 		{"drain", 1, w.drain}, {"uncordon", 2, w.uncordon}, {"kill controller", 1, w.kill}, {"start controller", 2, w.start},
+		{"promote", 2, w.canary((*client.Rollouts).Promote)}, {"abort", 2, w.canary((*client.Rollouts).Abort)},
+		{"retry", 1, w.canary((*client.Rollouts).Retry)}, {"cut off", 1, w.cutOff},
 	}
 	total := 0
 	for _, s := range steps {
@@ -132,25 +152,38 @@ func (w *pinWorld) editBack() string {
 
 func (w *pinWorld) undo() string {
 	object := w.any()
-	if _, err := w.Kubectl(w.t.Context(), "rollout", "undo", object); err != nil {
+	var err error
+	if object == canary {
+		err = w.rollouts.Undo(w.t.Context(), "canary", 0)
+	} else {
+		_, err = w.Kubectl(w.t.Context(), "rollout", "undo", object)
+	}
+	if err != nil {
 		return object + " refused" // there is not always a revision to go back to, and a paused one cannot
 	}
 	return object
 }
 
 func (w *pinWorld) restart() string {
-	object := w.any()
+	object := pick(w.random, ownKinds)
 	w.kubectl("rollout", "restart", object)
 	return object
 }
 
 func (w *pinWorld) image() string {
 	object, image := w.any(), fmt.Sprint("app=tidemark-sample:", w.random.IntN(3))
+	if object == canary {
+		_, image, _ := strings.Cut(image, "=")
+		w.kubectl("patch", object, "--type=json", "-p", `[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "`+image+`"}]`)
+		return object + " " + image
+	}
 	w.kubectl("set", "image", object, image)
 	return object + " " + image
 }
 
-func (w *pinWorld) scalable() string { return pick(w.random, pinnedWorkloads[:3]) }
+func (w *pinWorld) scalable() string {
+	return pick(w.random, append(slices.Clone(ownKinds[:3]), canary))
+}
 
 func (w *pinWorld) scale() string {
 	object, n := w.scalable(), 1+w.random.IntN(4)
@@ -213,6 +246,30 @@ func (w *pinWorld) uncordon() string {
 	node := w.cordoned
 	w.cordoned = ""
 	return node
+}
+
+// canary does something to the Rollout; not at every moment there is something to do.
+func (w *pinWorld) canary(do func(*client.Rollouts, context.Context, string) error) func() string {
+	return func() string {
+		if err := do(w.rollouts, w.t.Context(), "canary"); err != nil {
+			return "refused"
+		}
+		return ""
+	}
+}
+
+// cutOff cuts a node off the API server for a while, in which configuration changes and containers end: it starts them again with
+// what it knows.
+func (w *pinWorld) cutOff() string {
+	node := pick(w.random, w.Lab.Nodes())
+	w.must(w.Lab.Partition(w.t.Context(), node))
+	edited := w.edit()
+	for range 3 {
+		w.exit()
+	}
+	time.Sleep(time.Duration(1000+w.random.IntN(2000)) * time.Millisecond)
+	w.must(w.Lab.Heal(w.t.Context(), node))
+	return node + ", " + edited
 }
 
 func (w *pinWorld) kill() string {

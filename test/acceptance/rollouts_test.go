@@ -67,10 +67,13 @@ const canarySteps = "{canary: {maxSurge: 1, maxUnavailable: 0, steps: [{setWeigh
 
 // rolloutOf is the manifest of the Rollout web with a pod template of one release.
 func rolloutOf(pods int, strategy, image string, more ...string) string {
-	deployment := edition("deployment/web", pods, image)
-	kind := strings.NewReplacer("apiVersion: apps/v1\n", "apiVersion: argoproj.io/v1alpha1\n",
-		"kind: Deployment\nspec:\n", "kind: Rollout\nspec:\n  strategy: "+strategy+"\n")
-	return kind.Replace(deployment) + indent("      ", strings.Join(more, "\n"))
+	return asRollout(edition("deployment/web", pods, image), strategy) + indent("      ", strings.Join(more, "\n"))
+}
+
+// asRollout is the manifest of a Deployment as that of a Rollout.
+func asRollout(deployment, strategy string) string {
+	return strings.NewReplacer("apiVersion: apps/v1\n", "apiVersion: argoproj.io/v1alpha1\n",
+		"kind: Deployment\nspec:\n", "kind: Rollout\nspec:\n  strategy: "+strategy+"\n").Replace(deployment)
 }
 
 // is waits until the Rollout is in a phase, and returns its state.
