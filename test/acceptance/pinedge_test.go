@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -37,6 +38,39 @@ func TestASnapshotGetsAnotherNameWhereSomethingElseHasItsOwn(t *testing.T) {
 	if now := s.data(taken); !maps.Equal(now, theirs.Data) {
 		t.Errorf("what had the name holds %v", now)
 	}
+}
+
+func TestJobsOfACronJobReadWhatItWasPinnedToWhenTheyBegan(t *testing.T) {
+	t.Parallel()
+	s := openPinned(t, "cronjob-pins")
+	const nightly = "cronjob/nightly"
+	s.apply(webConfig + cronJob("nightly", false, readsWeb))
+	before := s.pinned(nightly, "web", "")
+	s.kubectl("create", "job", "first", "--from="+nightly)
+	s.loads(mode, map[string]int{"one": 1})
+
+	s.set("web", "MODE", "two")
+	s.pinned(nightly, "web", before)
+	s.kubectl("create", "job", "second", "--from="+nightly)
+	s.loads(mode, map[string]int{"one": 1, "two": 1})
+	s.exit("first", "app") // the Job makes another pod
+	s.eventually("another pod of the first Job to start", func() error {
+		starts, err := s.Starts(t.Context())
+		if err != nil {
+			return err
+		}
+		pods := map[string]bool{}
+		for _, start := range starts {
+			if got, want := mode(start), map[bool]string{true: "one", false: "two"}[strings.HasPrefix(start.Pod, "first-")]; got != want {
+				t.Fatalf("%s read %q, want %q", start.Pod, got, want)
+			}
+			pods[start.Pod] = true
+		}
+		if len(pods) < 3 {
+			return fmt.Errorf("%d pods have started", len(pods))
+		}
+		return nil
+	})
 }
 
 // largest is a value that fills a ConfigMap with the key MODE of three bytes up to what the API takes: 1 MiB in all values.
