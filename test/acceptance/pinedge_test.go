@@ -128,3 +128,25 @@ stringData: {MODE: one, OTHER: untouched}
 	}
 	s.verdict(web, "rolled-back")
 }
+
+func TestUninstallingHangsNothingAndStopsNothing(t *testing.T) {
+	v := alonePinned(t)
+	s := v.open("uninstall", v1.ModePin)
+	program := v.control()
+	const web = "deployment/web"
+	s.apply(webConfig + edition(web, 2, "web:1"))
+	s.pinned(web, "web", "")
+	s.rolledOut(web)
+	before := s.revisions(web)
+	s.must(program.Stop())
+	v.kubectl("delete", "-k", manifestPath(t, "test/scenario/installpin"), "--timeout=60s")
+	if n := s.revisions(web); n != before {
+		t.Errorf("uninstalling rolled it: %d revisions, %d before", n, before)
+	}
+	s.kubectl("scale", web, "--replicas=3")
+	s.rolledOut(web)
+	s.kubectl("rollout", "restart", web)
+	s.rolledOut(web)
+	s.loads(mode, map[string]int{"one": 3})
+	v.kubectl("delete", "namespace", s.Namespace, "--timeout=120s")
+}

@@ -58,7 +58,7 @@ func Open(ctx context.Context, lab *client.Lab, namespace, mode string) (*Scene,
 
 // Close removes the namespace, and waits until its containers have ended. What remains of it goes in its own time.
 func (s *Scene) Close(ctx context.Context) error {
-	if err := s.do(ctx, "delete", "namespace", s.Namespace, "--wait=false"); err != nil {
+	if err := s.do(ctx, "delete", "namespace", s.Namespace, "--wait=false", "--ignore-not-found"); err != nil {
 		return err
 	}
 	return Await(ctx, "the containers of "+s.Namespace+" to end", func() error {
