@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds bin/lab, the real Kubernetes in one process that the tests run on, and what runs beside it: bin/argo-rollouts, Argo
-# Rollouts' own controller, with its CRDs in bin/argo-rollouts-crds. Cold it takes minutes, then seconds.
+# Rollouts' own controller, with its CRDs in bin/argo-rollouts-crds, and bin/helm. Cold it takes minutes, then seconds.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -31,3 +31,8 @@ if ! diff -r --exclude=kustomization.yaml "$source" "$crds" >/dev/null 2>&1; the
 	mkdir "$crds"
 	install -m 0644 "$source"/*-crd.yaml "$crds/"
 fi
+
+cd "$root/lab/helm"
+helm=helm.sh/helm/v4
+version=$(go list -m -f '{{.Version}}' "$helm")
+go build -o "$root/bin/helm" -ldflags "-s -w -X $helm/internal/version.version=$version" "$@" "$helm/cmd/helm"

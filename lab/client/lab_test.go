@@ -34,6 +34,7 @@ func TestLab(t *testing.T) {
 		"kubelets send events":                             kubeletEvents,
 		"the API has what the product needs":               apiSurface,
 		"a missing key is a configuration error":           missingKey,
+		"Helm releases, upgrades and rolls back":           helmReleases,
 		"a liveness probe restarts a stale process":        livenessRestart,
 	}
 	for number, name := range slices.Sorted(maps.Keys(scenarios)) {
