@@ -28,7 +28,7 @@ import (
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/controller"
 	"tidemark.dev/tidemark/internal/digest"
-	"tidemark.dev/tidemark/internal/helm"
+	"tidemark.dev/tidemark/internal/helmrecord"
 	"tidemark.dev/tidemark/internal/stamp"
 )
 
@@ -158,7 +158,7 @@ func managerOptions(o Options, scheme *runtime.Scheme, key *digest.Key, watches 
 // configSecrets leaves out the Secrets that are never configuration, which can be many and large.
 func configSecrets() fields.Selector {
 	return fields.AndSelectors(
-		fields.OneTermNotEqualSelector("type", string(helm.SecretType)),
+		fields.OneTermNotEqualSelector("type", string(helmrecord.SecretType)),
 		fields.OneTermNotEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)),
 	)
 }
@@ -174,11 +174,11 @@ func podCache(mgr manager.Manager) (cache.Cache, error) {
 	return pods, nil
 }
 
-// helmRecords makes a cache of its own for the metadata of pending releases: the same kind under another selector.
+// helmRecords makes a cache of its own for the metadata of what is unsettled: the same kind under another selector.
 func helmRecords(mgr manager.Manager) (cache.Cache, error) {
 	records, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
-		DefaultTransform: cluster.Slim(), DefaultLabelSelector: controller.HelmPending(), DefaultWatchErrorHandler: cluster.QuietRefusals,
+		DefaultTransform: cluster.Slim(), DefaultLabelSelector: helmrecord.Unsettled(), DefaultWatchErrorHandler: cluster.QuietRefusals,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make cache of helm records: %w", err)

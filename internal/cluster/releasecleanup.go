@@ -8,14 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/helmrecord"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
 // What Helm puts on the objects of a release, and what keeps it from deleting one.
 const (
-	helmReleaseName      = "meta.helm.sh/release-name"
-	helmReleaseNamespace = "meta.helm.sh/release-namespace"
+	helmReleaseName      = helmrecord.AnnotationReleaseName
+	helmReleaseNamespace = helmrecord.AnnotationReleaseNamespace
 	helmResourcePolicy   = "helm.sh/resource-policy"
 )
 

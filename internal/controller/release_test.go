@@ -6,19 +6,20 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
+
+	"tidemark.dev/tidemark/internal/helmrecord"
 )
 
 func helmRecord(name string, revision string, created time.Time) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "sh.helm.release.v1." + name + ".v" + revision, CreationTimestamp: metav1.NewTime(created),
-		Labels: map[string]string{"name": name, "owner": "helm", "status": "pending-upgrade"},
+		Labels: map[string]string{"name": name, "owner": "helm", "status": "pending-upgrade", "version": revision},
 	}}
 }
 
 func ownedBy(release, namespace string) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pricing", Annotations: map[string]string{
-		helmReleaseName: release, helmReleaseNamespace: namespace,
+		helmrecord.AnnotationReleaseName: release, helmrecord.AnnotationReleaseNamespace: namespace,
 	}}}
 }
 
@@ -49,16 +50,14 @@ func TestReleasesKnowWhoIsPending(t *testing.T) {
 	}
 }
 
-func TestHelmPendingSelectsPendingRecordsOnly(t *testing.T) {
-	selector := HelmPending()
-	for status, want := range map[string]bool{
-		"pending-install": true, "pending-upgrade": true, "pending-rollback": true, "deployed": false, "failed": false, "superseded": false,
-	} {
-		if got := selector.Matches(labels.Set{"owner": "helm", "status": status}); got != want {
-			t.Errorf("status %s: got %t, want %t", status, got, want)
-		}
+func TestAnUninstallDoesNotPutRolloutsOff(t *testing.T) {
+	r := newReleases()
+	for _, status := range []string{"uninstalling", "deployed", "unknown", ""} {
+		record := helmRecord("app", "2", noon)
+		record.Labels["status"] = status
+		r.put(record)
 	}
-	if selector.Matches(labels.Set{"status": "pending-upgrade"}) {
-		t.Error("a Secret that is not Helm's is selected")
+	if got := r.pendingSince(ownedBy("app", "shop")); !got.IsZero() {
+		t.Errorf("it is pending since %s", got)
 	}
 }

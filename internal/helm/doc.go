@@ -1,2 +1,2 @@
-// Package helm reads the records that Helm keeps of releases.
+// Package helm reads the releases of a cluster, beside the leases of guards.
 package helm

@@ -12,11 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/helmrecord"
 	"tidemark.dev/tidemark/internal/release"
 )
 
@@ -94,17 +96,17 @@ func (s Survey) where() string {
 
 // records takes in the records of one kind of object, page by page.
 func (s Survey) records(ctx context.Context, kind string, found map[types.NamespacedName]*Release, sight *Sight) error {
-	selected := []client.ListOption{owned}
-	if kind == "Secret" {
-		selected = Records()
+	selected := []client.ListOption{client.InNamespace(s.Namespace), client.MatchingLabels(helmrecord.Labels(""))}
+	if kind == "Secret" { // ConfigMaps have no type; for them the label must do
+		selected = append(selected, client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("type", string(helmrecord.SecretType))})
 	}
 	return cluster.EachItem(ctx, s.Client, cluster.MetadataList(corev1.SchemeGroupVersion.WithKind(kind)), cluster.PageSize,
-		func(m *metav1.PartialObjectMetadata) { s.take(kind, m, found, sight) }, append(selected, client.InNamespace(s.Namespace))...)
+		func(m *metav1.PartialObjectMetadata) { s.take(kind, m, found, sight) }, selected...)
 }
 
 // take takes in one record.
 func (s Survey) take(kind string, m *metav1.PartialObjectMetadata, found map[types.NamespacedName]*Release, sight *Sight) {
-	name, revision, err := decodeRecord(m)
+	name, revision, err := helmrecord.Decode(kind, m)
 	record := fmt.Sprintf("%s/%s", strings.ToLower(kind), m.Name)
 	if name == "" {
 		sight.remark("%s in namespace %s is labelled as a record of Helm's, and of no release: %v", record, m.Namespace, err)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/helmrecord"
 	"tidemark.dev/tidemark/internal/release"
 )
 
@@ -33,7 +34,7 @@ func meta(name string, number int, status string) metav1.ObjectMeta {
 }
 
 func secret(m metav1.ObjectMeta) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: m, Type: SecretType}
+	return &corev1.Secret{ObjectMeta: m, Type: helmrecord.SecretType}
 }
 
 func guardLease(name string, change func(*coordinationv1.Lease)) *coordinationv1.Lease {

@@ -50,8 +50,8 @@ func (s Status) Operation() (operation Operation, known bool) {
 
 // Revision is what the metadata of one of Helm's records tells.
 type Revision struct {
-	// Record is the name of the Secret or ConfigMap.
-	Record string
+	// Record is the name of the object that tells; Kind is "Secret" or "ConfigMap"; ResourceVersion is that of the object as read.
+	Record, Kind, ResourceVersion string
 	// Number counts from 1; 0 when the record does not tell.
 	Number int64
 	Status Status
