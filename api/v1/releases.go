@@ -26,6 +26,13 @@ const (
 	AnnotationDeployEnded = Domain + "/deploy-ended"
 	// AnnotationDeployExitStatus is the command's exit status, 128+n where signal n ended it. It comes with the one above.
 	AnnotationDeployExitStatus = Domain + "/deploy-exit-status"
+	// AnnotationDeployPod is the pod in which the guard runs, as NAMESPACE/NAME/UID. Only a guard that has read this very pod from
+	// the cluster of the release writes it: the pod of a job in another cluster would be missing here although it runs.
+	AnnotationDeployPod = Domain + "/deploy-pod"
+	// AnnotationDeployContainer is the container of that pod; absent when it is not known.
+	AnnotationDeployContainer = Domain + "/deploy-container"
+	// AnnotationDeployNode is the node of that pod.
+	AnnotationDeployNode = Domain + "/deploy-node"
 	// AnnotationDeployPolicy is the strongest policy that the deploy allows about what it leaves behind; absent for any.
 	AnnotationDeployPolicy = Domain + "/deploy-policy"
 )

@@ -2,7 +2,9 @@ package helm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -16,7 +18,7 @@ import (
 func decodeLease(l *coordinationv1.Lease, now time.Time) (*release.Lease, error) {
 	a := l.Annotations
 	out := &release.Lease{
-		Deploy: l.Labels[v1.LabelDeploy], Starter: a[v1.AnnotationDeployStartedBy], Job: a[v1.AnnotationDeployJob],
+		ResourceVersion: l.ResourceVersion, Deploy: l.Labels[v1.LabelDeploy], Starter: a[v1.AnnotationDeployStartedBy], Job: a[v1.AnnotationDeployJob],
 		Policy: release.Policy(a[v1.AnnotationDeployPolicy]), Unchanged: unchanged(l, now),
 	}
 	if l.Spec.HolderIdentity != nil {
@@ -29,6 +31,7 @@ func decodeLease(l *coordinationv1.Lease, now time.Time) (*release.Lease, error)
 		return nil, fmt.Errorf("lease %s: spec.leaseDurationSeconds is missing", l.Name)
 	}
 	out.Duration = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
+	out.Pod.Container, out.Pod.Node = a[v1.AnnotationDeployContainer], a[v1.AnnotationDeployNode]
 	ended := &release.Outcome{}
 	for _, field := range []struct {
 		annotation string
@@ -37,6 +40,7 @@ func decodeLease(l *coordinationv1.Lease, now time.Time) (*release.Lease, error)
 		{v1.AnnotationDeployRevision, func(s string) (err error) { out.Revision, err = strconv.ParseInt(s, 10, 64); return }},
 		{v1.AnnotationDeployBegan, func(s string) (err error) { out.Began, err = time.Parse(time.RFC3339, s); return }},
 		{v1.AnnotationDeployTimeout, func(s string) (err error) { out.Timeout, err = time.ParseDuration(s); return }},
+		{v1.AnnotationDeployPod, func(s string) error { return decodePod(s, &out.Pod) }},
 		{v1.AnnotationDeployExitStatus, func(s string) (err error) { ended.ExitStatus, err = strconv.Atoi(s); return }},
 		{v1.AnnotationDeployEnded, func(s string) (err error) {
 			out.Finished = ended
@@ -51,6 +55,16 @@ func decodeLease(l *coordinationv1.Lease, now time.Time) (*release.Lease, error)
 		}
 	}
 	return out, nil
+}
+
+// decodePod reads NAMESPACE/NAME/UID.
+func decodePod(text string, into *release.JobPod) error {
+	part := strings.Split(text, "/")
+	if len(part) != 3 || slices.Contains(part, "") {
+		return fmt.Errorf("want NAMESPACE/NAME/UID")
+	}
+	into.Namespace, into.Name, into.UID = part[0], part[1], part[2]
+	return nil
 }
 
 // unchanged is for how long the Lease has not been written, by the API server's clock alone; 0 when nothing tells. It is good

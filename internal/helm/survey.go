@@ -22,7 +22,8 @@ import (
 	"tidemark.dev/tidemark/internal/release"
 )
 
-// Survey reads the releases of a cluster. It reads the metadata of Helm's records, never what is in them.
+// Survey reads the releases of a cluster, by the metadata of Helm's records. Of what is pending it also reads the record itself, for the
+// hooks that may run, and the pod of the guard's job.
 type Survey struct {
 	Client client.Reader
 	// Now is the API server's clock.
@@ -37,6 +38,8 @@ type Survey struct {
 type Release struct {
 	types.NamespacedName
 	release.Input
+	// Foreign names another tool that owns the release and recovers it by its own rules; "" for none, or nothing is pending.
+	Foreign string
 }
 
 // Sight is what a survey found.
@@ -72,13 +75,32 @@ func (s Survey) Find(ctx context.Context) (*Sight, error) {
 	sight.Now = s.Now()
 	for _, r := range found {
 		r.Now = sight.Now
+		s.evidence(ctx, r, sight)
 		sight.Releases = append(sight.Releases, *r)
 	}
 	slices.SortFunc(sight.Releases, func(a, b Release) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	slices.Sort(sight.Remarks)
+	sight.Remarks = slices.Compact(sight.Remarks)
 	return sight, nil
+}
+
+// evidence reads what proves life or death of what is pending. What cannot be read stays unknown.
+func (s Survey) evidence(ctx context.Context, r *Release, sight *Sight) {
+	v := release.Judge(r.Input)
+	if v.Operation == release.NoOperation {
+		return
+	}
+	in := look(ctx, s.Client, r.Namespace, v.Newest)
+	r.HookActive, r.HookProblem, r.Foreign = in.hookActive, in.problem, in.foreign
+	if r.Lease == nil {
+		return
+	}
+	var problem string
+	if r.Life, problem = life(ctx, s.Client, r.Lease.Pod); problem != "" {
+		sight.remark("whether the job of a deploy still runs is unknown: %s", problem)
+	}
 }
 
 func (s *Sight) remark(format string, args ...any) {

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,8 +34,12 @@ func meta(name string, number int, status string) metav1.ObjectMeta {
 	}
 }
 
-func secret(m metav1.ObjectMeta) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: m, Type: helmrecord.SecretType}
+func secret(m metav1.ObjectMeta) *corev1.Secret { return holding(m, "{}") }
+
+// holding is a record with a payload.
+func holding(m metav1.ObjectMeta, document string) *corev1.Secret {
+	packed := base64.StdEncoding.EncodeToString([]byte(document))
+	return &corev1.Secret{ObjectMeta: m, Type: helmrecord.SecretType, Data: map[string][]byte{"release": []byte(packed)}}
 }
 
 func guardLease(name string, change func(*coordinationv1.Lease)) *coordinationv1.Lease {
@@ -109,7 +114,7 @@ func TestReleasesAreFoundInSecretsAndConfigMaps(t *testing.T) {
 		t.Errorf("found %q and remarked %q, want %q", got, sight.Remarks, want)
 	}
 	want := release.Lease{
-		Deploy: "d1", Revision: 2, Holder: "guard-1", Starter: "ann", Job: "https://ci/1", Began: noon.Add(-time.Hour),
+		ResourceVersion: "999", Deploy: "d1", Revision: 2, Holder: "guard-1", Starter: "ann", Job: "https://ci/1", Began: noon.Add(-time.Hour),
 		Timeout: 10 * time.Minute, Duration: 3 * time.Minute, Unchanged: 4 * time.Minute,
 	}
 	if got := sight.Releases[1].Lease; got == nil || *got != want {
@@ -148,6 +153,7 @@ func TestALeaseThatCannotBeReadIsNotNone(t *testing.T) {
 		"a revision that is no number": func(l *coordinationv1.Lease) { l.Annotations[v1.AnnotationDeployRevision] = "two" },
 		"a timeout that is none":       func(l *coordinationv1.Lease) { l.Annotations[v1.AnnotationDeployTimeout] = "soon" },
 		"an end that is no time":       func(l *coordinationv1.Lease) { l.Annotations[v1.AnnotationDeployEnded] = "yes" },
+		"a pod that is none":           func(l *coordinationv1.Lease) { l.Annotations[v1.AnnotationDeployPod] = "ci/job" },
 		"no duration":                  func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = nil },
 	} {
 		sight, err := find(t, Survey{Name: "web"}, nil, secret(meta("web", 2, "pending-upgrade")), secret(meta("db", 1, "deployed")), guardLease("web", change))

@@ -74,11 +74,14 @@ func Judge(in Input) Verdict {
 	case v.Operation == NoOperation:
 		v.State, v.Reason = settled(in, v)
 	case in.HookActive:
-		v.State, v.Reason = Live, "a Job of one of its hooks is running"
+		v.State, v.Reason = Live, "one of its hooks is running"
 	case !in.Lease.wrote(v.Newest):
 		v.State, v.Reason = Unguarded, notItsLease(in.Lease, v.Newest)
 	default:
 		v.State, v.Reason = guarded(in)
+	}
+	if in.HookProblem != "" && (v.State == Unguarded || v.State == Abandoned) {
+		v.State, v.Reason = Unknown, v.Reason+"; whether one of its hooks runs cannot be told: "+in.HookProblem
 	}
 	return v
 }

@@ -289,3 +289,18 @@ func ExampleJudge() {
 	// unguarded
 	// abandoned
 }
+
+func TestNothingIsDecidedWhileAHookMayRun(t *testing.T) {
+	pending := []Revision{{Number: 2, Status: PendingUpgrade, Created: now.Add(-time.Hour), Deploy: "d1"}, {Number: 1, Status: Deployed}}
+	ended := &Lease{Deploy: "d1", Revision: 2, Duration: time.Minute, Finished: &Outcome{Time: now}}
+	for _, lease := range []*Lease{nil, ended} {
+		in := Input{Now: now, Revisions: pending, Lease: lease, HookProblem: "forbidden"}
+		v := Judge(in)
+		if v.State != Unknown {
+			t.Errorf("with lease %v: %s: %s", lease, v.State, v.Reason)
+		}
+		if p := Decide(v, Request{Now: now, Actor: ByPerson, Policy: PolicyRollback}); p.Action.Writes() {
+			t.Errorf("with lease %v it does a %s", lease, p.Action)
+		}
+	}
+}

@@ -61,14 +61,26 @@ type Revision struct {
 	Deploy string
 }
 
+// JobPod is where a guard runs, when that is in a pod of the release's own cluster.
+type JobPod struct {
+	Namespace, Name, UID string
+	// Container is "" when it is not known: all of the pod's count then.
+	Container string
+	Node      string
+}
+
 // Lease is what a guard says of its deploy, as its observer sees it.
 type Lease struct {
+	// ResourceVersion is that of the Lease as read.
+	ResourceVersion string
 	// Deploy is the id of this one run of a command. A revision that has it was written by that command.
 	Deploy string
 	// Revision is the number that the command gives to what it writes; 0 when it is not known.
 	Revision int64
 	// Holder is the guard; Starter the person or program that started the deploy; Job a link to where it runs.
 	Holder, Starter, Job string
+	// Pod is the zero value when none is recorded.
+	Pod JobPod
 	// Began is when the command was started, by the API server's clock.
 	Began time.Time
 	// Timeout is when after Began the guard stops its command; 0 when never.
@@ -132,6 +144,8 @@ type Input struct {
 	LeaseProblem string
 	// Life of the lease's deploy.
 	Life Life
-	// HookActive says that a Job of one of the newest revision's hooks is running.
+	// HookActive says that a Job or a Pod of one of the newest revision's hooks is not finished.
 	HookActive bool
+	// HookProblem says why that cannot be told; "" when it can, or nothing is under way.
+	HookProblem string
 }
