@@ -1,2 +1,2 @@
-// Package helm reads the releases of a cluster, beside the leases of guards.
+// Package helm reads the releases of a cluster, beside the leases of guards; it marks a pending revision failed.
 package helm
