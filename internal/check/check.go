@@ -68,7 +68,8 @@ type Result struct {
 
 // Run looks for everything that the rules say.
 func Run(in Input) Result {
-	c := &checker{Input: in, settings: map[*manifest.Config]keys.Settings{}}
+	c := &checker{Input: in}
+	c.look()
 	c.remark(in.After)
 	for _, before := range in.Before {
 		c.remark(before)
@@ -95,15 +96,14 @@ type checker struct {
 	Result
 
 	settings map[*manifest.Config]keys.Settings
+	opaque   map[*manifest.Config][]keys.Opaque
 }
 
 // remark takes over what the reading of a release passed over, and says which files are opaque.
 func (c *checker) remark(r Release) {
 	c.Remarks = append(c.Remarks, r.Set.Remarks...)
 	for _, config := range r.Set.Sorted() {
-		settings, opaque := keys.Flatten(config.Data)
-		c.settings[config] = settings
-		for _, o := range opaque {
+		for _, o := range c.opaque[config] {
 			c.Remarks = append(c.Remarks, fmt.Sprintf("%s: key %s of %s is compared as a whole, because it %s",
 				config.At(o.Key), masked(o.Key), objectText(config.Object), o.Why))
 		}

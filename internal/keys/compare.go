@@ -37,20 +37,22 @@ type Options struct {
 func Compare(before, after Settings, o Options) []Change {
 	var removed, added []Path
 	var changes []Change
-	for _, p := range before.Sorted() {
+	for p, was := range before {
 		v, has := after[p]
 		switch {
-		case has && v != before[p]:
+		case has && v != was:
 			changes = append(changes, Change{Kind: Changed, Path: p})
 		case !has:
 			removed = append(removed, p)
 		}
 	}
-	for _, p := range after.Sorted() {
+	for p := range after {
 		if _, had := before[p]; !had {
 			added = append(added, p)
 		}
 	}
+	slices.SortFunc(removed, Path.Compare)
+	slices.SortFunc(added, Path.Compare)
 	m := matcher{before: before, after: after, secret: o.Secret}
 	renamed := m.pair(removed, added)
 	taken := map[Path]bool{}

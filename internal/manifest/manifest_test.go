@@ -85,6 +85,68 @@ func TestReadAStream(t *testing.T) {
 	}
 }
 
+func TestReadJSONOneValueAfterTheOther(t *testing.T) {
+	t.Parallel()
+	text := "\n{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\",\n \"metadata\": {\"name\": \"a\"},\n \"data\": {\"k\": \"{\"}}\n\n" +
+		"{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [\n {\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"b\"}},\n" +
+		" {\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"metadata\": {\"name\": \"c\"}, \"stringData\": {\"x\": \"1\"}}]}"
+	s := read(t, text)
+	var got []string
+	for _, c := range s.Sorted() {
+		got = append(got, fmt.Sprintf("%s at %d", c.Name, c.Line))
+	}
+	if want := "[a at 2 b at 7 c at 8]"; fmt.Sprint(got) != want || s.Configs[workload.Object{Kind: workload.ConfigMap, Name: "a"}].At("k").Line != 4 {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	for name, text := range map[string]string{"a value that is no object": "{}\n[1]", "one that is broken": "{}\n{\"a\": "} {
+		if err := (&manifest.Set{}).Read("in.json", text); !errors.Is(err, yamltree.ErrSyntax) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// One reader of everything that a List holds, and of what objects may have that are seldom.
+func TestReadLists(t *testing.T) {
+	t.Parallel()
+	s := read(t, `apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Secret
+  metadata: {name: a}
+  data: {both: b2xk, kept: b2xk, wrapped: "b2\n xk"}
+  stringData: {both: new, number: 1}
+- apiVersion: v1
+  kind: ConfigMapList
+  items:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: b}
+    data: {on: "true"}
+- apiVersion: batch/v1
+  kind: Job
+  metadata: {generateName: migrate-}
+  spec: {template: {spec: {containers: [{name: app}]}}}
+- apiVersion: v1
+  kind: Secret
+  metadata: {name: broken}
+  data: {MARKER: "!"}
+`)
+	a := s.Configs[workload.Object{Kind: workload.Secret, Name: "a"}]
+	if a == nil || a.Data["both"] != "new" || a.Data["kept"] != "old" || a.Data["wrapped"] != "old" || a.Data["number"] != "1" {
+		t.Errorf("the Secret is %v", a)
+	}
+	if s.Configs[workload.Object{Kind: workload.ConfigMap, Name: "b"}] == nil {
+		t.Error("a List within a List is not read")
+	}
+	if len(s.Workloads) != 1 || s.Workloads[0].String() != "job/migrate-*" || s.Workloads[0].Line != 16 {
+		t.Errorf("workloads: %v", s.Workloads)
+	}
+	if want := []string{"in.yaml:23: a value of secret/broken is not base64, so the API would refuse it"}; fmt.Sprint(s.Remarks) != fmt.Sprint(want) {
+		t.Errorf("remarks %q", s.Remarks)
+	}
+}
+
 func TestOriginOfKustomizeIsTheSource(t *testing.T) {
 	t.Parallel()
 	s := read(t, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/origin: |\n      path: base/config.yaml\n")
@@ -121,13 +183,16 @@ func TestHostileInputIsRefusedSoon(t *testing.T) {
 		text string
 		want error
 	}{
-		"aliases that expand":                {bomb, yamltree.ErrAliases},
-		"of a kind that nobody asks for":     {strings.Replace(bomb, "ConfigMap", "Widget", 1), yamltree.ErrAliases},
-		"deep nesting":                       {"kind: ConfigMap\na: " + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000), yamltree.ErrDeep},
-		"deeper than the parser takes":       {"kind: ConfigMap\na: " + strings.Repeat("[", 1_000_000), yamltree.ErrSyntax},
-		"100 MB":                             {strings.Repeat("a: bcdefg\n", 10<<20), manifest.ErrLarge},
-		"a merge of itself":                  {"a: &a\n  <<: *a\n", yamltree.ErrDeep},
-		"an indentation that goes on and on": {"kind: ConfigMap\n" + steps(1_000), yamltree.ErrDeep},
+		"aliases that expand":                 {bomb, yamltree.ErrAliases},
+		"of a kind that nobody asks for":      {strings.Replace(bomb, "ConfigMap", "Widget", 1), yamltree.ErrAliases},
+		"deep nesting":                        {"kind: ConfigMap\na: " + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000), yamltree.ErrDeep},
+		"deeper than the parser takes":        {"kind: ConfigMap\na: " + strings.Repeat("[", 1_000_000), yamltree.ErrDeep},
+		"10,000 deep":                         {"kind: ConfigMap\na: " + strings.Repeat("{a: ", 10_000) + strings.Repeat("}", 10_000), yamltree.ErrDeep},
+		"JSON that is 10,000 deep":            {"{\"kind\": \"ConfigMap\", \"a\": " + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + "}", yamltree.ErrDeep},
+		"a List of Lists that is 10,000 deep": {strings.Repeat("{kind: List, apiVersion: v1, items: [", 10_000) + strings.Repeat("]}", 10_000), yamltree.ErrDeep},
+		"100 MB":                              {strings.Repeat("a: bcdefg\n", 10<<20), manifest.ErrLarge},
+		"a merge of itself":                   {"a: &a\n  <<: *a\n", yamltree.ErrDeep},
+		"an indentation that goes on and on":  {"kind: ConfigMap\n" + steps(1_000), yamltree.ErrDeep},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats

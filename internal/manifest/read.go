@@ -205,10 +205,18 @@ func (r *reader) namespace(meta map[string]any) string {
 	return r.Namespace
 }
 
+// name of an object. One that the API server completes ends in a star, which no other name has.
+func name(meta map[string]any) string {
+	if prefix := text(meta, "generateName"); prefix != "" && text(meta, "name") == "" {
+		return prefix + "*"
+	}
+	return text(meta, "name")
+}
+
 func (r *reader) config(n *yaml.Node, m map[string]any, kind workload.ObjectKind) error {
 	meta := object(m, "metadata")
 	c := &Config{
-		Object:      workload.Object{Kind: kind, Namespace: r.namespace(meta), Name: text(meta, "name")},
+		Object:      workload.Object{Kind: kind, Namespace: r.namespace(meta), Name: name(meta)},
 		Annotations: texts(object(meta, "annotations")), Data: map[string]string{}, lines: map[string]int{},
 		Binary: slices.Sorted(maps.Keys(object(m, "binaryData"))),
 	}
@@ -221,7 +229,7 @@ func (r *reader) config(n *yaml.Node, m map[string]any, kind workload.ObjectKind
 		if kind == workload.Secret {
 			decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v), ""))
 			if err != nil {
-				r.Remarks = append(r.Remarks, fmt.Sprintf("%s: key %s of %s is not base64, so the API would refuse it", c.At(k), k, c.Object))
+				r.Remarks = append(r.Remarks, fmt.Sprintf("%s: a value of %s is not base64, so the API would refuse it", c.At(k), c.Relative("")))
 			}
 			v = string(decoded)
 		}
@@ -231,7 +239,7 @@ func (r *reader) config(n *yaml.Node, m map[string]any, kind workload.ObjectKind
 		maps.Copy(c.Data, texts(object(m, "stringData")))
 	}
 	if _, twice := r.Configs[c.Object]; twice {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s is there twice, and the last one counts", c.Position, c.Object))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s is there twice, and the last one counts", c.Position, c.Relative("")))
 	}
 	r.Configs[c.Object] = c
 	return nil
@@ -249,7 +257,7 @@ func (r *reader) lines(into map[string]int, n *yaml.Node) {
 
 func (r *reader) workload(n *yaml.Node, m map[string]any, k Kind) error {
 	meta := object(m, "metadata")
-	w := &Workload{Kind: k, Namespace: r.namespace(meta), Name: text(meta, "name"), Annotations: texts(object(meta, "annotations"))}
+	w := &Workload{Kind: k, Namespace: r.namespace(meta), Name: name(meta), Annotations: texts(object(meta, "annotations"))}
 	w.Position = r.position(n, w.Annotations)
 	template := m
 	for _, f := range k.TemplatePath {

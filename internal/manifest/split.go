@@ -1,6 +1,9 @@
 package manifest
 
 import (
+	"encoding/json"
+	"errors"
+	"io"
 	"regexp"
 	"strings"
 )
@@ -44,13 +47,53 @@ func split(text string) []document {
 		at = next
 	}
 	current.text = text[begin:]
-	out = append(out, current)
+	out = values(append(out, current))
 	for i := range out {
 		if m := helmSource.FindStringSubmatch(out[i].text); m != nil {
 			out[i].source = m[1]
 		}
 	}
 	return out
+}
+
+// values cuts documents of several JSON values, one after the other, which YAML knows nothing of.
+func values(documents []document) []document {
+	var out []document
+	for _, d := range documents {
+		if parts := d.values(); len(parts) > 1 {
+			out = append(out, parts...)
+		} else {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// values are the JSON values of a document; none where it is not of JSON throughout.
+func (d document) values() []document {
+	if !strings.HasPrefix(strings.TrimSpace(d.text), "{") {
+		return nil
+	}
+	decoder := json.NewDecoder(strings.NewReader(d.text))
+	var out []document
+	begin, line := 0, d.line
+	for {
+		var value json.RawMessage
+		err := decoder.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil || value[0] != '{' {
+			return nil
+		}
+		end := int(decoder.InputOffset())
+		text := d.text[begin:end]
+		object := strings.IndexByte(text, '{')
+		line += strings.Count(text[:object], "\n")
+		out = append(out, document{text: text[object:], line: line})
+		line += strings.Count(text[object:], "\n")
+		begin = end
+	}
 }
 
 // cutMarker reports whether a line is "---", and whether something that is no comment follows on it.

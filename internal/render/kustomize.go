@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"tidemark.dev/tidemark/internal/manifest"
@@ -38,9 +39,12 @@ func (s Source) kustomize(set *manifest.Set) error {
 	if err := os.WriteFile(filepath.Join(above, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
 		return err
 	}
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), above)
+	built, err := build(above)
 	if err != nil {
-		return fmt.Errorf("build kustomization %s: %w", s.Kustomize, err)
+		if _, own := build(base); own != nil {
+			err = own // without that of the one above, of which nobody knows
+		}
+		return fmt.Errorf("build kustomization %s: %s", s.Kustomize, s.relative(err))
 	}
 	text, err := built.AsYaml()
 	if err != nil {
@@ -51,6 +55,22 @@ func (s Source) kustomize(set *manifest.Set) error {
 	}
 	set.Resolve(s.Kustomize, func(source string) string { return s.origin(above, source) })
 	return nil
+}
+
+func build(dir string) (resmap.ResMap, error) {
+	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+}
+
+// relative is the text of an error with paths relative to the source's directory.
+func (s Source) relative(err error) string {
+	dir, failed := filepath.Abs(s.path("."))
+	if failed == nil {
+		dir, failed = filepath.EvalSymlinks(dir)
+	}
+	if failed != nil {
+		return err.Error()
+	}
+	return strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")
 }
 
 // origin is a path relative to the kustomization above as one relative to the source's directory.

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"tidemark.dev/tidemark/internal/manifest"
-	"tidemark.dev/tidemark/internal/yamltree"
 )
 
 // Stdin is the name of a file that stands for the standard input.
@@ -64,10 +63,13 @@ func (s Source) read(file string, set *manifest.Set) error {
 	if err != nil {
 		return without(err, s.Dir)
 	}
-	if !info.IsDir() {
-		return readFile(file, path, set)
+	switch {
+	case info.IsDir():
+		return s.directory(file, path, set)
+	case info.Size() > manifest.MaxSize:
+		return fmt.Errorf("%s: %w", file, manifest.ErrLarge)
 	}
-	return s.directory(file, path, set)
+	return readFile(file, path, set)
 }
 
 // path is where a file of the source is.
@@ -79,7 +81,7 @@ func (s Source) path(file string) string {
 }
 
 // directory reads each manifest in a directory. Other YAML files, which many directories have, are passed over without a word;
-// templates with one.
+// templates, and those of charts, with one.
 func (s Source) directory(name, path string, set *manifest.Set) error {
 	set.Lenient = true
 	defer func() { set.Lenient = false }()
@@ -88,12 +90,9 @@ func (s Source) directory(name, path string, set *manifest.Set) error {
 			return without(err, s.Dir)
 		}
 		if entry.IsDir() {
-			if slices.Contains([]string{".git", "node_modules"}, entry.Name()) && p != path {
-				return filepath.SkipDir
-			}
-			return nil
+			return into(filepath.Join(name, strings.TrimPrefix(p, path)), p, p == path, set)
 		}
-		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(p)) {
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(p))) {
 			return nil
 		}
 		relative, err := filepath.Rel(path, p)
@@ -102,6 +101,23 @@ func (s Source) directory(name, path string, set *manifest.Set) error {
 		}
 		return s.inDirectory(filepath.Join(name, relative), p, set)
 	})
+}
+
+// into decides whether to go into a directory.
+func into(name, path string, first bool, set *manifest.Set) error {
+	if first {
+		return nil
+	}
+	switch filepath.Base(path) {
+	case ".git", "node_modules":
+		return filepath.SkipDir
+	case "templates":
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), "Chart.yaml")); err == nil {
+			set.Remarks = append(set.Remarks, name+" has the templates of a chart and is passed over: render it with helm template")
+			return filepath.SkipDir
+		}
+	}
+	return nil
 }
 
 func (s Source) inDirectory(name, path string, set *manifest.Set) error {
@@ -117,7 +133,7 @@ func (s Source) inDirectory(name, path string, set *manifest.Set) error {
 		return without(err, s.Dir)
 	}
 	err = set.Read(name, string(data))
-	if errors.Is(err, yamltree.ErrSyntax) && bytes.Contains(data, []byte("{{")) {
+	if err != nil && bytes.Contains(data, []byte("{{")) {
 		set.Remarks = append(set.Remarks, name+" is a template and is passed over: render it first")
 		return nil
 	}
@@ -135,11 +151,11 @@ func readFile(name, path string, set *manifest.Set) error {
 
 // readAll reads no more than may be parsed.
 func readAll(name string, r io.Reader, set *manifest.Set) error {
-	data, err := io.ReadAll(io.LimitReader(r, manifest.MaxSize+1))
-	if err != nil {
+	var text strings.Builder
+	if _, err := io.Copy(&text, io.LimitReader(r, manifest.MaxSize+1)); err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	return set.Read(name, string(data))
+	return set.Read(name, text.String())
 }
 
 // run reads what the command writes.
@@ -155,7 +171,8 @@ func (s Source) run(ctx context.Context, set *manifest.Set) error {
 	}
 	err = readAll("rendered", out, set)
 	if err != nil {
-		_ = cmd.Process.Kill() // it may still be writing
+		_ = out.Close() // what the command started may still be writing
+		_ = cmd.Process.Kill()
 	}
 	if waited := cmd.Wait(); err == nil && waited != nil {
 		return fmt.Errorf("render: the command failed: %w", waited)

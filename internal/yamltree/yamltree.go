@@ -71,6 +71,9 @@ var atLine = regexp.MustCompile(`\bline (\d+)`)
 // syntax keeps of the parser's error the line; the rest may quote the text.
 func syntax(err error) error {
 	e := &Error{Err: ErrSyntax}
+	if strings.Contains(err.Error(), "exceeded max depth") {
+		e.Err = ErrDeep
+	}
 	if m := atLine.FindStringSubmatch(err.Error()); m != nil {
 		e.Line, _ = strconv.Atoi(m[1])
 	}
