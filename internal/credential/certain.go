@@ -2,6 +2,7 @@ package credential
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,16 +10,18 @@ import (
 
 // certain lists values that can hardly be anything else, each with what it is.
 var certain = []struct {
-	what  string
+	what string
+	// marks of which a value has one, so that few values are matched.
+	marks []string
 	shape *regexp.Regexp
 }{
-	{"a private key", regexp.MustCompile(`-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY-----`)},
-	{"a URL with a password", regexp.MustCompile(`://[^/\s:@${}<]*:[^/\s@${}<*]+@`)},
-	{"a signed token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}`)},
-	{"an access key of a cloud", regexp.MustCompile(`\bA[KS]IA[A-Z0-9]{16}\b`)},
-	{"a token of a code host", regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{20,}|\bglpat-[A-Za-z0-9_-]{16,}`)},
-	{"a token of a chat service", regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{10,}`)},
-	{"a key of an API", regexp.MustCompile(`\bsk[-_](live|test)[-_][A-Za-z0-9]{16,}`)},
+	{"a private key", []string{"PRIVATE KEY"}, regexp.MustCompile(`-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY-----`)},
+	{"a URL with a password", []string{"://"}, regexp.MustCompile(`://[^/\s:@${}<]*:[^/\s@${}<*]+@`)},
+	{"a signed token", []string{"eyJ"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}`)},
+	{"an access key of a cloud", []string{"AKIA", "ASIA"}, regexp.MustCompile(`\bA[KS]IA[A-Z0-9]{16}\b`)},
+	{"a token of a code host", []string{"gh", "glpat-"}, regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{20,}|\bglpat-[A-Za-z0-9_-]{16,}`)},
+	{"a token of a chat service", []string{"xox"}, regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{10,}`)},
+	{"a key of an API", []string{"sk-", "sk_"}, regexp.MustCompile(`\bsk[-_](live|test)[-_][A-Za-z0-9]{16,}`)},
 }
 
 var (
@@ -35,7 +38,7 @@ var (
 // the setting. It leaves out placeholders, paths, and settings about credentials such as a token's lifetime.
 func Certain(name, value string) string {
 	for _, c := range certain {
-		if c.shape.MatchString(value) {
+		if slices.ContainsFunc(c.marks, func(mark string) bool { return strings.Contains(value, mark) }) && c.shape.MatchString(value) {
 			return c.what
 		}
 	}

@@ -18,8 +18,7 @@ type document struct {
 }
 
 var (
-	helmSource = regexp.MustCompile(`(?m)^# Source: (\S+)\s*$`)
-	topKind    = regexp.MustCompile(`(?m)^kind:[ \t]*["']?(\w+)["']?[ \t]*(?:#.*)?\r?$`)
+	topKind = regexp.MustCompile(`(?m)^kind:[ \t]*["']?(\w+)["']?[ \t]*(?:#.*)?\r?$`)
 	// anchored finds what makes a document worth parsing although nobody asks for its kind: aliases, which may expand.
 	anchored = regexp.MustCompile(`(?m)(^|[\s\[{,:-])[&*][A-Za-z0-9_-]+|<<:`)
 )
@@ -49,11 +48,23 @@ func split(text string) []document {
 	current.text = text[begin:]
 	out = values(append(out, current))
 	for i := range out {
-		if m := helmSource.FindStringSubmatch(out[i].text); m != nil {
-			out[i].source = m[1]
-		}
+		out[i].source = helmSource(out[i].text)
 	}
 	return out
+}
+
+// helmSource is the file that helm's comment names; "" where there is none.
+func helmSource(text string) string {
+	const comment = "# Source: "
+	rest, found := strings.CutPrefix(text, comment)
+	if !found {
+		_, rest, _ = strings.Cut(text, "\n"+comment)
+	}
+	line, _, _ := strings.Cut(rest, "\n")
+	if source := strings.TrimSpace(line); !strings.ContainsAny(source, " \t") {
+		return source
+	}
+	return ""
 }
 
 // values cuts documents of several JSON values, one after the other, which YAML knows nothing of.

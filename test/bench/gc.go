@@ -168,7 +168,9 @@ func countCondemned(document []byte) (condemned, all int, err error) {
 
 // timed runs the command line once, and returns what it printed, how long it took, and its memory at the highest.
 func (s *site) timed(ctx context.Context, args ...string) ([]byte, time.Duration, int64, error) {
-	args = append([]string{"--kubeconfig", s.lab.Kubeconfig(), "--cache-dir", s.lab.Status().Directory}, args...)
+	if s.lab != nil {
+		args = append([]string{"--kubeconfig", s.lab.Kubeconfig(), "--cache-dir", s.lab.Status().Directory}, args...)
+	}
 	c := exec.CommandContext(ctx, filepath.Join(s.programs, "tidemark"), args...)
 	var out, remarks bytes.Buffer
 	c.Stdout, c.Stderr = &out, &remarks
@@ -177,6 +179,7 @@ func (s *site) timed(ctx context.Context, args ...string) ([]byte, time.Duration
 		return nil, 0, 0, fmt.Errorf("tidemark: %w\n%s", err, remarks.String())
 	}
 	took := time.Since(begin)
+	s.used = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
 		return nil, 0, 0, errors.New("tidemark: no usage of resources")
