@@ -130,8 +130,20 @@ func (p pair) run(t *testing.T) string {
 
 func TestPairs(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/pairs/*.txt")
-	if err != nil || len(files) < 60 {
+	pairs(t, "pairs", 60)
+}
+
+// The charts are small ones, in the shapes in which well-known ones refer to their configuration.
+func TestCharts(t *testing.T) {
+	t.Parallel()
+	pairs(t, "charts", 10)
+}
+
+// pairs checks those of a directory, of which there are so many at least.
+func pairs(t *testing.T, dir string, atLeast int) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", dir, "*.txt"))
+	if err != nil || len(files) < atLeast {
 		t.Fatalf("%d pairs, %v", len(files), err)
 	}
 	for _, file := range files {

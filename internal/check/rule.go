@@ -89,7 +89,7 @@ var rules = []Rule{
 	{
 		HashConstant, Warning, "A checksum annotation stays the same although the configuration changed.",
 		"The pod template carries an annotation that looks like a checksum of configuration, the content of a config object that it reads " +
-			"changed, and none of its checksums did. Not in modes roll and pin, where the stamp does that.",
+			"changed, and none of its checksums did. Not where the names of all of them say that they are over other objects, and not in modes roll and pin, where the stamp does that.",
 		"Compute the checksum over the rendered object that the pods read.", true,
 	},
 	{

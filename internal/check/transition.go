@@ -227,7 +227,6 @@ func verb(sure certainty) string {
 // effect checks whether the change reaches any pod.
 func (t *transition) effect() {
 	same := reflect.DeepEqual(t.old.Template, t.new.Template)
-	sums, constant := checksums(t.old, t.new)
 	mode := t.mode(t.new)
 	for _, u := range t.After.consumed(t.new) {
 		config, was := t.After.Set.Configs[u.Object], t.before.Set.Configs[u.Object]
@@ -242,6 +241,7 @@ func (t *transition) effect() {
 			Object: t.new.String(), Before: t.before.Name, Key: masked(key), At: config.At(key),
 			excusable: []map[string]string{t.new.Annotations, config.Annotations},
 		}
+		sums, constant := t.checksums(u.Object)
 		switch {
 		case constant:
 			f.Rule, f.At = HashConstant, t.new.Position
@@ -301,17 +301,42 @@ func changedKey(u workload.Consumption, was, config *manifest.Config) string {
 // checksum matches names of annotations that people compute over their configuration.
 var checksum = regexp.MustCompile(`(?i)(^|[/._-])(checksum|(config|configmap|secret)-?(hash|checksum|sha\d*|md5)|sha(1|256)?sum|hash)([/._-]|$)`)
 
-// checksums names the checksums on the new template, and reports whether there are any and none differs from the old ones.
-func checksums(old, w *manifest.Workload) (names string, constant bool) {
+// checksums names the checksums on the new template that are over an object, as far as their names tell, and reports whether there are
+// any and none of all of them differs from the old ones.
+func (t *transition) checksums(o workload.Object) (names string, constant bool) {
 	var found []string
-	for _, name := range slices.Sorted(maps.Keys(w.Template.Annotations)) {
+	for _, name := range slices.Sorted(maps.Keys(t.new.Template.Annotations)) {
 		if !checksum.MatchString(name) || name == v1.AnnotationConfigHash {
 			continue
 		}
-		if old.Template.Annotations[name] != w.Template.Annotations[name] {
+		if t.old.Template.Annotations[name] != t.new.Template.Annotations[name] {
 			return "", false
 		}
-		found = append(found, name)
+		if checksumOf(name, o) {
+			found = append(found, name)
+		}
 	}
 	return strings.Join(found, ", "), len(found) > 0
+}
+
+// plainWords of a checksum's name do not say which object of its kind it is over.
+var plainWords = []string{"checksum", "hash", "sha", "sha1", "sha256", "sha256sum", "shasum", "sum", "md5", "config", "configmap", "cm", "configuration", "secret", "env", "data"}
+
+// checksumOf reports whether a checksum of the name may be over an object: a word of its name says the kind, and others that are
+// not in the object's name say that it is over another one.
+func checksumOf(name string, o workload.Object) bool {
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		name = name[i+1:]
+	}
+	words := keys.Words(name)
+	if secret := slices.Contains(words, "secret"); secret != (o.Kind == workload.Secret) && (secret || slices.ContainsFunc(words, saysConfigMap)) {
+		return false
+	}
+	own := keys.Words(o.Name)
+	words = slices.DeleteFunc(words, func(word string) bool { return slices.Contains(plainWords, word) })
+	return len(words) == 0 || slices.ContainsFunc(words, func(word string) bool { return slices.Contains(own, word) })
+}
+
+func saysConfigMap(word string) bool {
+	return slices.Contains([]string{"config", "configmap", "cm", "configuration"}, word)
 }
