@@ -38,6 +38,9 @@ const (
 	// AnnotationUnfinishedAfter is after how long a rollout that leaves more than one revision running counts as unfinished, as a
 	// Go duration; "off" for never. Default 1h. Read from the workload, else from its pod template.
 	AnnotationUnfinishedAfter = Domain + "/unfinished-after"
+	// AnnotationOwner names who owns the workload: metrics carry it, and notifications are routed by it. Read from the workload,
+	// else from its pod template, else from the namespace.
+	AnnotationOwner = Domain + "/owner"
 	// AnnotationPromoteAfter, on an Argo Rollout, is after how long Tidemark ends a pause of a healthy canary, as a Go
 	// duration. Only a pause of a step that has no duration of its own is ended: never an abort, an analysis that did not
 	// decide, a pause of a blue-green Rollout, or one by a person.
@@ -51,6 +54,9 @@ const Off = "off"
 const (
 	// AnnotationIgnore, when "true", makes Tidemark act as if nothing referenced the object.
 	AnnotationIgnore = Domain + "/ignore"
+	// AnnotationShowValues, when "true" on a ConfigMap, allows that notifications show values of its keys. Values of Secrets are
+	// never shown, nor what looks like a credential.
+	AnnotationShowValues = Domain + "/show-values"
 	// AnnotationTreatAs is "versioned", "restart" or "live".
 	AnnotationTreatAs = Domain + "/treat-as"
 )
@@ -119,6 +125,8 @@ const (
 	DigestKeyEntry = "key"
 	// SecretWebhookCertificate holds the certificate of the webhooks, with its key, and the one that is to follow it.
 	SecretWebhookCertificate = "tidemark-webhook-certificate"
+	// ConfigMapNotified holds what people were told of, so that the next leader does not tell it again.
+	ConfigMapNotified = "tidemark-notified"
 	// HistoryPrefix begins the name of the ConfigMap that holds the history of one namespace.
 	HistoryPrefix = "tidemark-history-"
 )

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tidemark.dev/tidemark/internal/controller"
+	"tidemark.dev/tidemark/internal/notify"
 	"tidemark.dev/tidemark/internal/webhook"
 )
 
@@ -53,6 +54,9 @@ func TestMetricsAreThoseOfTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := controller.NewFleetMetrics(d); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := notify.NewMetrics(d); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := webhook.NewMetrics(d); err != nil {
