@@ -96,7 +96,11 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(addCleanup(mgr, o, kinds, recorder), addFleets(mgr, o, kinds), addWebhook(mgr, o, kinds, direct, key, recorder), mgr.AddHealthzCheck("ping", healthz.Ping))
+	notifier, err := addNotifier(ctx, mgr, o, direct)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(addCleanup(mgr, o, kinds, recorder), addFleets(mgr, o, kinds, notifier), addWebhook(mgr, o, kinds, direct, key, recorder), mgr.AddHealthzCheck("ping", healthz.Ping))
 	if err != nil {
 		return nil, err
 	}

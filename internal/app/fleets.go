@@ -10,11 +10,12 @@ import (
 
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/controller"
+	"tidemark.dev/tidemark/internal/notify"
 	"tidemark.dev/tidemark/internal/stamp"
 )
 
 // addFleets adds the look at all fleets to the manager, unless it is switched off.
-func addFleets(mgr manager.Manager, o Options, kinds []cluster.Kind) error {
+func addFleets(mgr manager.Manager, o Options, kinds []cluster.Kind, notifier *notify.Notifier) error {
 	if o.FleetInterval == 0 {
 		return nil
 	}
@@ -28,7 +29,7 @@ func addFleets(mgr manager.Manager, o Options, kinds []cluster.Kind) error {
 		return fmt.Errorf("register metrics of fleets: %w", err)
 	}
 	return controller.RegisterFleets(mgr, controller.FleetOptions{
-		Interval: o.FleetInterval, Clock: machine,
+		Interval: o.FleetInterval, Clock: machine, Notifier: notifier, DormantAfter: o.NotifyDormantAfter,
 		Survey: cluster.Survey{
 			Client: c.Client, Now: c.Now, Kinds: kinds, System: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Settings: o.Margins,
 		},

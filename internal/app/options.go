@@ -55,6 +55,12 @@ type Options struct {
 	RolloutInterval time.Duration
 	// FleetInterval is how often the leader looks at all fleets for its metrics, 0 for never. Default 1m.
 	FleetInterval time.Duration
+	// NotifyConfig is the file with the configuration of notifications; "" for none. Default "".
+	NotifyConfig string
+	// NotifyCredentials is the directory at which the Secret with their credentials is mounted. Default "".
+	NotifyCredentials string
+	// NotifyDormantAfter is after how long a change that no pod has read is told of. Default 1h.
+	NotifyDormantAfter time.Duration
 	// Margins are those of inference. Defaults as in [fleet.Settings].
 	Margins fleet.Settings
 	// WaitForReleases says whether pending Helm releases are waited for, which needs Secrets. Default true.
@@ -84,7 +90,7 @@ func Defaults() Options {
 		UserAgent: "tidemark-controller", Namespace: v1.DefaultNamespace, DefaultMode: v1.ModeObserve, Secrets: true,
 		Pace: pace.Defaults(), MaxRolling: 50, RollTimeout: 10 * time.Minute, Workers: 8, WatchLag: 2 * time.Second,
 		CleanupInterval: 10 * time.Minute, Retention: snapshot.Defaults(),
-		RolloutInterval: time.Minute, FleetInterval: time.Minute, Margins: fleet.Settings{}.WithDefaults(),
+		RolloutInterval: time.Minute, FleetInterval: time.Minute, NotifyDormantAfter: time.Hour, Margins: fleet.Settings{}.WithDefaults(),
 		WaitForReleases: true, LeaderElect: true,
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 		WebhookAddress: ":9443", WebhookCertificateValidity: 90 * 24 * time.Hour,
@@ -132,7 +138,7 @@ func (o Options) validate() ([]cluster.Kind, error) {
 	if o.RolloutInterval <= 0 {
 		errs = append(errs, errors.New("--rollout-interval: want more than 0"))
 	}
-	errs = append(errs, o.validateCleanup(), o.validateFleets(), o.validateWebhook())
+	errs = append(errs, o.validateCleanup(), o.validateFleets(), o.validateNotify(), o.validateWebhook())
 	if o.Namespace == "" {
 		errs = append(errs, errors.New("--namespace: want the namespace that Tidemark runs in"))
 	}

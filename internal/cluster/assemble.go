@@ -40,6 +40,7 @@ func (r *reading) workload(s *seen) Workload {
 		r.addObject(&w, use)
 	}
 	w.Fleet.Ignored = w.Ignored
+	r.addOwner(&w, s)
 	r.addSnapshots(&w, s)
 	w.Fleet.Pods = r.podsOf(s)
 	return w
@@ -73,6 +74,14 @@ func (r *reading) addPause(w *Workload, s *seen) {
 	w.Fleet.Paused = w.Fleet.PausedBy != ""
 }
 
+func (r *reading) addOwner(w *Workload, s *seen) {
+	n := r.namespaces[s.Namespace]
+	var err error
+	if w.Owner, err = OwnerOf(s.annotations, s.template, n.annotations, n.labels); err != nil {
+		w.Problems = append(w.Problems, err.Error())
+	}
+}
+
 func (r *reading) addObject(w *Workload, use workload.Consumption) {
 	o := r.objects[use.Object]
 	if o.setting != "" {
@@ -92,6 +101,9 @@ func (r *reading) addObject(w *Workload, use workload.Consumption) {
 		facts.Written, facts.WrittenBy = write.At, write.By
 	}
 	w.Fleet.Objects = append(w.Fleet.Objects, facts)
+	if o.shown {
+		w.Shown = append(w.Shown, use.Object)
+	}
 	w.Keys[use.Object] = o.keys()
 	if o.values != nil {
 		w.Values[use.Object] = o.values

@@ -24,7 +24,7 @@ type object struct {
 	// known says that it was looked for, and present that it is there.
 	known, present       bool
 	uid, resourceVersion string
-	ignored, live        bool
+	ignored, live, shown bool
 	writes               Writes
 	// content is what it holds, a snapshot in the terms of its source; nil when not known.
 	content *digest.Content
@@ -205,7 +205,7 @@ func (r *reading) tookMetadata(o *object, m metav1.Object) {
 	o.uid, o.resourceVersion = string(m.GetUID()), m.GetResourceVersion()
 	o.writes = WritesOf(m)
 	s := SettingOf(o.Kind, m)
-	o.ignored, o.live, o.setting = s.Ignore, s.Live(), s.Problem
+	o.ignored, o.live, o.shown, o.setting = s.Ignore, s.Live(), s.ShowValues, s.Problem
 	if s, is := snapshot.Read(o.Kind, m); is {
 		o.snapshot, o.content = &s, r.copiedFrom(s)
 	}

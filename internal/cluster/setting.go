@@ -14,6 +14,8 @@ import (
 type Setting struct {
 	// Ignore asks to act as if nothing referenced it.
 	Ignore bool
+	// ShowValues, of a ConfigMap, allows that notifications show its values.
+	ShowValues bool
 	// TreatAs is what a change of it does: [v1.TreatAsVersioned], [v1.TreatAsRestart] or [v1.TreatAsLive].
 	TreatAs string
 	// Problem is what cannot be heeded, naming the annotation, its value and the remedy; "" when all can.
@@ -39,6 +41,9 @@ func SettingOf(kind workload.ObjectKind, m metav1.Object) Setting {
 	}
 	annotations := m.GetAnnotations()
 	s.Ignore, s.Problem = flag(annotations, v1.AnnotationIgnore)
+	shown, wrong := flag(annotations, v1.AnnotationShowValues)
+	s.ShowValues = shown && kind == workload.ConfigMap
+	s.Problem = strings.TrimPrefix(s.Problem+semicolon(wrong), "; ")
 	switch value, ok := annotations[v1.AnnotationTreatAs]; {
 	case !ok:
 		if annotations[flaggerTracking] == "disabled" {
@@ -47,11 +52,18 @@ func SettingOf(kind workload.ObjectKind, m metav1.Object) Setting {
 	case value == v1.TreatAsVersioned, value == v1.TreatAsRestart, value == v1.TreatAsLive:
 		s.TreatAs = value
 	default:
-		wrong := fmt.Sprintf("%s: %q is no treatment and is disregarded; write %q, %q or %q",
-			v1.AnnotationTreatAs, value, v1.TreatAsVersioned, v1.TreatAsRestart, v1.TreatAsLive)
-		s.Problem = strings.TrimPrefix(s.Problem+"; "+wrong, "; ")
+		s.Problem = strings.TrimPrefix(s.Problem+semicolon(fmt.Sprintf("%s: %q is no treatment and is disregarded; write %q, %q or %q",
+			v1.AnnotationTreatAs, value, v1.TreatAsVersioned, v1.TreatAsRestart, v1.TreatAsLive)), "; ")
 	}
 	return s
+}
+
+// semicolon puts one before a text that is not empty.
+func semicolon(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "; " + text
 }
 
 // trustBundles are the ConfigMaps in which tools put the certificates to trust into every namespace: Istio, OpenShift's

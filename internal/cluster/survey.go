@@ -79,6 +79,10 @@ type Workload struct {
 	Keys map[workload.Object][]string
 	// Values are the present values of ConfigMaps; only with [Survey.Values].
 	Values map[workload.Object]map[string]string
+	// Shown are the ConfigMaps that say that notifications may show their values.
+	Shown []workload.Object
+	// Owner is who owns the workload; "" when nobody says.
+	Owner string
 	// Problems are annotations that could not be heeded.
 	Problems []string
 	// Blind is why nothing can be said of the workload, "" when something can.

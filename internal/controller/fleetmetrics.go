@@ -51,6 +51,7 @@ type lookedAt struct {
 // measured is one fleet with what its series say.
 type measured struct {
 	cluster.Target
+	owner  string
 	result fleet.Result
 	budget time.Duration
 }
@@ -61,7 +62,7 @@ func NewFleetMetrics(registry prometheus.Registerer) (*FleetMetrics, error) {
 		return prometheus.NewDesc("tidemark_fleet_"+name, help, append([]string{"kind", "namespace", "name"}, more...), nil)
 	}
 	m := &FleetMetrics{
-		verdict:   of("verdict", "1, with the verdict on the fleet.", "verdict"),
+		verdict:   of("verdict", "1, with the verdict on the fleet, and the owner where one is named.", "verdict", "owner"),
 		since:     of("verdict_timestamp_seconds", "Since when the fleet has its verdict; no series where that is not known."),
 		versions:  of("versions", "Distinct versions that the fleet's pods are known to run."),
 		pods:      of("pods", "Running pods of the fleet by the version that they run (empty where it is not known, other beyond the five with the most pods), and by whether it is the applied one: applied, older or unknown.", "version", "state"),
@@ -114,7 +115,7 @@ func (m *FleetMetrics) collect(out chan<- prometheus.Metric, f *measured, at tim
 	gauge := func(d *prometheus.Desc, value float64, more ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append(slices.Clone(labels), more...)...)
 	}
-	gauge(m.verdict, 1, string(f.result.Verdict))
+	gauge(m.verdict, 1, string(f.result.Verdict), f.owner)
 	if !f.result.Since.IsZero() {
 		gauge(m.since, float64(f.result.Since.Unix()))
 	}

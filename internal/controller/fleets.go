@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/notify"
 )
 
 // FleetOptions configure the look at all fleets.
@@ -20,6 +22,10 @@ type FleetOptions struct {
 	Interval time.Duration
 	// Clock is the real one where nil.
 	Clock clock.Clock
+	// Notifier tells people; nil for nobody.
+	Notifier *notify.Notifier
+	// DormantAfter is after how long a change that no pod has read is told of.
+	DormantAfter time.Duration
 }
 
 // RegisterFleets adds the look at all fleets to the manager. It runs where this process leads.
@@ -29,6 +35,7 @@ func RegisterFleets(mgr manager.Manager, o FleetOptions, metrics *FleetMetrics) 
 	}
 	err := mgr.Add(&fleets{
 		clock: o.Clock, log: mgr.GetLogger().WithName("fleets"), metrics: metrics, interval: o.Interval, read: o.Survey.Read,
+		concerns: concerns{notifier: o.Notifier, dormantAfter: o.DormantAfter},
 	})
 	if err != nil {
 		return fmt.Errorf("add fleets: %w", err)
@@ -45,6 +52,14 @@ type fleets struct {
 	read     func(ctx context.Context) (*cluster.Sight, error)
 	// said is what was logged last, so that what stays is logged once.
 	said string
+	// concerns are what people are told of.
+	concerns concerns
+}
+
+// judged is a workload with the verdict on its fleet.
+type judged struct {
+	cluster.Workload
+	result fleet.Result
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -76,12 +91,16 @@ func (f *fleets) look(ctx context.Context) {
 		return
 	}
 	l := &lookedAt{at: sight.Now}
+	all := make([]judged, 0, len(sight.Workloads))
 	for _, w := range sight.Workloads {
-		l.fleets = append(l.fleets, measured{Target: w.Target, result: w.Judge(), budget: w.Fleet.Budget})
+		j := judged{w, w.Judge()}
+		all = append(all, j)
+		l.fleets = append(l.fleets, measured{Target: w.Target, owner: w.Owner, result: j.result, budget: w.Fleet.Budget})
 	}
 	f.metrics.show(l)
 	f.metrics.seconds.Observe(f.clock.Since(begun).Seconds())
 	f.metrics.remarks.Set(float64(len(sight.Remarks)))
+	f.concerns.tell(sight.Now, all)
 	f.say(fmt.Sprint(sight.Remarks), func() {
 		for _, r := range sight.Remarks {
 			f.log.Info("Looking at the fleets", "remark", r)

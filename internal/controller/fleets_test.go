@@ -118,7 +118,7 @@ func TestFleetsAreExportedAsStatusShowsThem(t *testing.T) {
 		"pods name=sender state=older version=" + f.Versions[1].Version + " 18",
 		"pods_behind name=sender 18",
 		"rollout_budget_seconds name=sender 420",
-		"verdict name=sender verdict=split 1",
+		"verdict name=sender owner= verdict=split 1",
 		"verdict_timestamp_seconds name=sender 9.999964e+08",
 		"versions name=sender 2",
 	}

@@ -16,6 +16,9 @@ package controller
 //+kubebuilder:rbac:groups="",resources=nodes,verbs=get;list
 //+kubebuilder:rbac:groups="",resources=configmaps;secrets,verbs=get
 
+// What tells this cluster from others in notifications: the UID of a namespace that is as old as the cluster.
+//+kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
+
 // The retained revisions of a workload, listed when its template is not the one that was left.
 //+kubebuilder:rbac:groups=apps,resources=replicasets;controllerrevisions,verbs=list
 
@@ -30,7 +33,8 @@ package controller
 //+kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingadmissionpolicies;mutatingadmissionpolicybindings,resourceNames=tidemark-pin,verbs=get
 //+kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=tidemark-pods;tidemark-workloads,verbs=get
 
-// In Tidemark's own namespace only: leader election, the history of config objects, the key for digests of Secrets.
+// In Tidemark's own namespace only: leader election, the history of config objects, what people were told of, the key for digests of
+// Secrets.
 //+kubebuilder:rbac:namespace=tidemark-system,groups=coordination.k8s.io,resources=leases,verbs=get;list;watch;create;update;patch
 //+kubebuilder:rbac:namespace=tidemark-system,groups="",resources=configmaps,verbs=create;update;patch;delete
 //+kubebuilder:rbac:namespace=tidemark-system,groups="",resources=secrets,verbs=create;get

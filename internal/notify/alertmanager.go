@@ -24,7 +24,7 @@ type postableAlert struct {
 	GeneratorURL string            `json:"generatorURL,omitempty"`
 }
 
-func (s *sender) alertmanager(ctx context.Context, a *Alertmanager, n notice) *Failure {
+func (s *sender) alertmanager(ctx context.Context, a *Alertmanager, n notice) *DeliveryError {
 	url, failure := s.credentials.address(a.URL, a.URLFrom, "/api/v2/alerts")
 	if failure != nil {
 		return failure

@@ -15,11 +15,11 @@ const maxCredential = 8 << 10
 type credentials struct{ directory string }
 
 // read gives an entry; the failure names it and never its content.
-func (c credentials) read(entry string) (string, *Failure) {
+func (c credentials) read(entry string) (string, *DeliveryError) {
 	if c.directory == "" {
-		return "", &Failure{Cause: CauseCredential, Detail: "there is no directory of credentials: set --notify-credentials"}
+		return "", &DeliveryError{Cause: CauseCredential, Detail: "there is no directory of credentials: set --notify-credentials"}
 	}
-	missing := &Failure{Cause: CauseCredential, Detail: "entry " + entry + " of the Secret with the credentials cannot be read: add it, or mend its name in the configuration"}
+	missing := &DeliveryError{Cause: CauseCredential, Detail: "entry " + entry + " of the Secret with the credentials cannot be read: add it, or mend its name in the configuration"}
 	root, err := os.OpenRoot(c.directory)
 	if err != nil {
 		return "", missing
@@ -36,13 +36,13 @@ func (c credentials) read(entry string) (string, *Failure) {
 	}
 	value := strings.TrimSpace(string(text))
 	if value == "" || strings.ContainsAny(value, "\r\n") {
-		return "", &Failure{Cause: CauseCredential, Detail: "entry " + entry + " of the Secret with the credentials is empty, or has more than one line"}
+		return "", &DeliveryError{Cause: CauseCredential, Detail: "entry " + entry + " of the Secret with the credentials is empty, or has more than one line"}
 	}
 	return value, nil
 }
 
 // address gives a URL: the literal one, or that of an entry, with a path added.
-func (c credentials) address(literal, entry, path string) (string, *Failure) {
+func (c credentials) address(literal, entry, path string) (string, *DeliveryError) {
 	if entry == "" {
 		return strings.TrimSuffix(literal, "/") + path, nil
 	}
@@ -51,7 +51,7 @@ func (c credentials) address(literal, entry, path string) (string, *Failure) {
 		return "", failure
 	}
 	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return "", &Failure{Cause: CauseCredential, Detail: "entry " + entry + " of the Secret with the credentials is not a URL: want https://HOST/PATH"}
+		return "", &DeliveryError{Cause: CauseCredential, Detail: "entry " + entry + " of the Secret with the credentials is not a URL: want https://HOST/PATH"}
 	}
 	if path == "" {
 		return text, nil
@@ -60,7 +60,7 @@ func (c credentials) address(literal, entry, path string) (string, *Failure) {
 }
 
 // token gives the entry's content; "" where none is named.
-func (c credentials) token(entry string) (string, *Failure) {
+func (c credentials) token(entry string) (string, *DeliveryError) {
 	if entry == "" {
 		return "", nil
 	}

@@ -30,9 +30,9 @@ const (
 	CauseOther      Cause = "other"
 )
 
-// Failure is why a message was not delivered. It is made of this package's own words only: an error of net/http holds the URL, which
+// DeliveryError is why a message was not delivered. It is made of this package's own words only: an error of net/http holds the URL, which
 // for Slack is the credential itself, and an answer may repeat what was sent. Neither is ever kept.
-type Failure struct {
+type DeliveryError struct {
 	Cause Cause
 	// Status is the HTTP status, 0 when there was no answer.
 	Status int
@@ -43,7 +43,7 @@ type Failure struct {
 }
 
 // Error implements error.
-func (f *Failure) Error() string {
+func (f *DeliveryError) Error() string {
 	text := string(f.Cause)
 	if f.Status != 0 {
 		text += fmt.Sprintf(": status %d", f.Status)
@@ -55,22 +55,22 @@ func (f *Failure) Error() string {
 }
 
 // failed sorts an error of the transport into a cause and drops it.
-func failed(err error) *Failure {
+func failed(err error) *DeliveryError {
 	var name *net.DNSError
 	var network net.Error
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &Failure{Cause: CauseStopped}
+		return &DeliveryError{Cause: CauseStopped}
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return &Failure{Cause: CauseTimeout, Detail: "no answer in time: is the receiver reachable from this pod?"}
+		return &DeliveryError{Cause: CauseTimeout, Detail: "no answer in time: is the receiver reachable from this pod?"}
 	case errors.As(err, &name):
-		return &Failure{Cause: CauseName, Detail: "the host of its URL is not found: mend the URL, or the cluster's DNS"}
+		return &DeliveryError{Cause: CauseName, Detail: "the host of its URL is not found: mend the URL, or the cluster's DNS"}
 	case untrusted(err):
-		return &Failure{Cause: CauseTLS, Detail: "its certificate is not trusted, or it speaks no TLS: mend the URL, or mount its authority"}
+		return &DeliveryError{Cause: CauseTLS, Detail: "its certificate is not trusted, or it speaks no TLS: mend the URL, or mount its authority"}
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return &Failure{Cause: CauseConnection, Detail: "no connection: is the receiver up, and does a NetworkPolicy let this pod out?"}
+		return &DeliveryError{Cause: CauseConnection, Detail: "no connection: is the receiver up, and does a NetworkPolicy let this pod out?"}
 	}
-	return &Failure{Cause: CauseOther, Detail: "the request could not be sent or its answer not be read"}
+	return &DeliveryError{Cause: CauseOther, Detail: "the request could not be sent or its answer not be read"}
 }
 
 func untrusted(err error) bool {
@@ -82,8 +82,8 @@ func untrusted(err error) bool {
 }
 
 // answered sorts an answer into a failure; nil for one that says yes.
-func answered(status int, after time.Duration) *Failure {
-	f := &Failure{Status: status, After: after}
+func answered(status int, after time.Duration) *DeliveryError {
+	f := &DeliveryError{Status: status, After: after}
 	switch {
 	case status >= 200 && status < 300:
 		return nil

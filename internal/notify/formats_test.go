@@ -57,8 +57,8 @@ func TestEachReceiverGetsAMessageAsItsAPIWantsIt(t *testing.T) {
 		"kind": "Deployment", "namespace": "mail", "name": "sender",
 	}
 	for i, when := range []func(time.Time) bool{
-		func(end time.Time) bool { return time.Until(end) > 50*time.Minute }, //nolint:forbidigo // the alert's own clock is the real one here
-		func(end time.Time) bool { return time.Until(end) <= 0 },             //nolint:forbidigo // as above
+		func(end time.Time) bool { return time.Until(end) > 50*time.Minute },
+		func(end time.Time) bool { return time.Until(end) <= 0 },
 	} {
 		if diff := cmp.Diff(labels, am[i].body["labels"]); diff != "" {
 			t.Errorf("alertmanager, labels of request %d: -want +got\n%s", i, diff)
@@ -115,8 +115,8 @@ func (b *bench) knows(key string) int {
 func TestLongKeysStayApartAndWithinWhatReceiversTake(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("n", 300)
-	a, b := shortened(long+"a", maxDedupKey), shortened(long+"b", maxDedupKey)
-	if a == b || len(a) > maxDedupKey || shortened("short", maxDedupKey) != "short" {
+	a, b := shortened(long+"a"), shortened(long+"b")
+	if a == b || len(a) > maxKey || shortened("short") != "short" {
 		t.Errorf("%q, %q", a, b)
 	}
 }

@@ -256,6 +256,28 @@ func (n *Notifier) Notify(m Message) {
 	}
 }
 
+// Holds reports whether it is known already that something holds under the key: whoever finds facts at some cost need not find
+// them again.
+func (n *Notifier) Holds(key string) bool {
+	if n == nil {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	e := n.entries[key]
+	return e != nil && !e.Ended
+}
+
+// Knows reports whether a source has said once what holds, in this or an earlier process.
+func (n *Notifier) Knows(source string) bool {
+	if n == nil {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.working && n.sources[source]
+}
+
 // Resolve says that what holds under the key has ended. Those who were told are told so, and nobody else.
 func (n *Notifier) Resolve(key string) {
 	if n == nil {
@@ -381,7 +403,7 @@ func (n *Notifier) next(key string, d *Destination) (notice, bool) {
 }
 
 // settle notes what came of a delivery.
-func (n *Notifier) settle(key string, d *Destination, what notice, failure *Failure) {
+func (n *Notifier) settle(key string, d *Destination, what notice, failure *DeliveryError) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if failure != nil {

@@ -71,10 +71,10 @@ func TestReceiverThatAsksToWaitIsLeftAloneForSoLong(t *testing.T) {
 		}
 	})
 	b := newBench(t, newAPI(), oneHook(r), "")
-	from := time.Now() //nolint:forbidigo // how long a real receiver is left alone
+	from := time.Now()
 	b.Notify(splitMessage("sender"))
 	r.waits(t, 2)
-	if waited := time.Since(from); waited < time.Second { //nolint:forbidigo // as above
+	if waited := time.Since(from); waited < time.Second {
 		t.Errorf("came back after %v", waited)
 	}
 }
@@ -129,9 +129,9 @@ func TestNextLeaderRepeatsNothingAndEndsWhatHasEnded(t *testing.T) {
 	second := newBench(t, api, oneHook(r), "")
 	second.Sync("fleets", []Message{a, splitMessage("b")}, nil)
 	second.Sync("fleets", []Message{a}, nil)
-	got := r.waits(t, 3)
+	r.waits(t, 3)
 	second.stop()
-	if got = r.all(); len(got) != 3 || got[2].body["status"] != "resolved" || got[2].body["title"] != splitMessage("b").Title {
+	if got := r.all(); len(got) != 3 || got[2].body["status"] != "resolved" || got[2].body["title"] != splitMessage("b").Title {
 		t.Errorf("got %d requests, the last %s", len(got), got[len(got)-1].text)
 	}
 }
@@ -220,11 +220,9 @@ func TestStopDeliversWhatWaitsWithinBoundedTime(t *testing.T) {
 	defer close(release)
 	b := newBench(t, newAPI(), oneHook(r), "")
 	b.Notify(splitMessage("sender"))
-	r.mu.Lock()
-	r.mu.Unlock()      //nolint:staticcheck // the receiver may have begun to hang
-	from := time.Now() //nolint:forbidigo // how long a real stop takes
+	from := time.Now()
 	b.stop()
-	if took := time.Since(from); took > flushTimeout+saveLast { //nolint:forbidigo // as above
+	if took := time.Since(from); took > flushTimeout+saveLast {
 		t.Errorf("took %v", took)
 	}
 	quick := newReceiver(t)

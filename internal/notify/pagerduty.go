@@ -31,7 +31,7 @@ type pagerDutyLink struct {
 	Text string `json:"text"`
 }
 
-func (s *sender) pagerDuty(ctx context.Context, d *PagerDuty, n notice) *Failure {
+func (s *sender) pagerDuty(ctx context.Context, d *PagerDuty, n notice) *DeliveryError {
 	key, failure := s.credentials.token(d.RoutingKeyFrom)
 	if failure != nil {
 		return failure
@@ -44,11 +44,8 @@ func (s *sender) pagerDuty(ctx context.Context, d *PagerDuty, n notice) *Failure
 	return failure
 }
 
-// maxDedupKey is the longest dedup_key that PagerDuty takes.
-const maxDedupKey = 255
-
 func pagerDutyEventOf(n notice, key string) pagerDutyEvent {
-	e := pagerDutyEvent{RoutingKey: key, EventAction: "trigger", DedupKey: shortened(n.id, maxDedupKey), Client: "Tidemark"}
+	e := pagerDutyEvent{RoutingKey: key, EventAction: "trigger", DedupKey: shortened(n.id), Client: "Tidemark"}
 	if n.resolved {
 		e.EventAction = "resolve"
 		return e

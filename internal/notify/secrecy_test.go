@@ -41,7 +41,7 @@ func TestNoCredentialIsSeenHoweverADeliveryFails(t *testing.T) {
 	t.Cleanup(tlsServer.Close)
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
-	silent, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // lives as long as the test
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

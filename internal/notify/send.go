@@ -46,7 +46,7 @@ func newSender(directory string, transport http.RoundTripper, now func() time.Ti
 }
 
 // send delivers a notice to a destination; nil when it has been taken.
-func (s *sender) send(ctx context.Context, d *Destination, n notice) *Failure {
+func (s *sender) send(ctx context.Context, d *Destination, n notice) *DeliveryError {
 	switch {
 	case d.Alertmanager != nil:
 		return s.alertmanager(ctx, d.Alertmanager, n)
@@ -57,18 +57,18 @@ func (s *sender) send(ctx context.Context, d *Destination, n notice) *Failure {
 	case d.Webhook != nil:
 		return s.webhook(ctx, d.Webhook, n)
 	}
-	return &Failure{Cause: CauseOther, Detail: "the destination has no kind"}
+	return &DeliveryError{Cause: CauseOther, Detail: "the destination has no kind"}
 }
 
 // post sends a request and gives the answer's body.
-func (s *sender) post(ctx context.Context, r request) ([]byte, *Failure) {
+func (s *sender) post(ctx context.Context, r request) ([]byte, *DeliveryError) {
 	body, err := json.Marshal(r.body)
 	if err != nil {
-		return nil, &Failure{Cause: CauseOther, Detail: "the message cannot be written as JSON"}
+		return nil, &DeliveryError{Cause: CauseOther, Detail: "the message cannot be written as JSON"}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, &Failure{Cause: CauseCredential, Detail: "its URL cannot be used"}
+		return nil, &DeliveryError{Cause: CauseCredential, Detail: "its URL cannot be used"}
 	}
 	if r.header != nil {
 		req.Header = r.header

@@ -23,7 +23,7 @@ type slackAttachment struct {
 // Slack takes these three for markup.
 var slackEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-func (s *sender) slack(ctx context.Context, d *Slack, n notice) *Failure {
+func (s *sender) slack(ctx context.Context, d *Slack, n notice) *DeliveryError {
 	message := slackMessageOf(n)
 	if d.WebhookFrom != "" {
 		url, failure := s.credentials.address("", d.WebhookFrom, "")
@@ -79,13 +79,13 @@ var slackErrors = map[string]string{
 }
 
 // slackAnswered reads an answer of Slack's API. Words that are not known are not repeated.
-func slackAnswered(body []byte) *Failure {
+func slackAnswered(body []byte) *DeliveryError {
 	var answer struct {
 		OK    bool   `json:"ok"`
 		Error string `json:"error"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return &Failure{Cause: CauseOther, Detail: "the answer is not one of Slack: is url the address of its API?"}
+		return &DeliveryError{Cause: CauseOther, Detail: "the answer is not one of Slack: is url the address of its API?"}
 	}
 	if answer.OK {
 		return nil
@@ -94,5 +94,5 @@ func slackAnswered(body []byte) *Failure {
 	if !ok {
 		detail = "it does not accept the message"
 	}
-	return &Failure{Cause: CauseRefused, Detail: detail}
+	return &DeliveryError{Cause: CauseRefused, Detail: detail}
 }

@@ -27,7 +27,7 @@ type webhookBody struct {
 	Runbook  string            `json:"runbook,omitempty"`
 }
 
-func (s *sender) webhook(ctx context.Context, w *Webhook, n notice) *Failure {
+func (s *sender) webhook(ctx context.Context, w *Webhook, n notice) *DeliveryError {
 	url, failure := s.credentials.address(w.URL, w.URLFrom, "")
 	if failure != nil {
 		return failure
@@ -36,19 +36,22 @@ func (s *sender) webhook(ctx context.Context, w *Webhook, n notice) *Failure {
 	if failure != nil {
 		return failure
 	}
-	_, failure = s.post(ctx, request{url: url, token: token, header: http.Header{"Idempotency-Key": {shortened(n.id+"/"+n.status()+"/"+rfc3339(n.Since), maxDedupKey)}}, body: webhookBody{
+	_, failure = s.post(ctx, request{url: url, token: token, header: http.Header{"Idempotency-Key": {shortened(n.id + "/" + n.status() + "/" + rfc3339(n.Since))}}, body: webhookBody{
 		Version: webhookVersion, Key: n.id, Cluster: n.cluster, Alert: n.Alert, Status: n.status(), Severity: n.Severity, Owner: n.Owner, Person: n.Person,
 		Title: n.Title, Facts: n.Facts, Labels: n.Labels, Since: rfc3339(n.Since), Runbook: n.Runbook,
 	}})
 	return failure
 }
 
-// shortened is a key of at most n bytes that is still the key of that thing alone.
-func shortened(key string, n int) string {
-	if len(key) <= n {
+// maxKey is the longest key that receivers take, in bytes: that of PagerDuty.
+const maxKey = 255
+
+// shortened is a key that receivers take, and still the key of that thing alone.
+func shortened(key string) string {
+	if len(key) <= maxKey {
 		return key
 	}
 	sum := sha256.Sum256([]byte(key))
 	tail := "~" + hex.EncodeToString(sum[:16])
-	return key[:n-len(tail)] + tail
+	return key[:maxKey-len(tail)] + tail
 }

@@ -90,7 +90,7 @@ func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T
 	s.agreesWithRecord(s.verdict("deployment/sender", "split"), leaseDuration)
 	// The leader exports the same, with the rights that it ships with.
 	const fleet = `kind="Deployment",name="sender",namespace="lease-observe"`
-	s.metricIs(`tidemark_fleet_verdict{`+fleet+`,verdict="split"}`, 1)
+	s.metricIs(`tidemark_fleet_verdict{`+fleet+`,owner="",verdict="split"}`, 1)
 	s.metricIs(`tidemark_fleet_pods_behind{`+fleet+`}`, 18)
 	s.metricIs(`tidemark_fleet_versions{`+fleet+`}`, 2)
 	s.metricIs(`tidemark_fleet_differing_keys{`+fleet+`}`, 1)

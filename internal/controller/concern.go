@@ -1,0 +1,152 @@
+package controller
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/notify"
+)
+
+// runbooks is where the pages of docs/runbooks are published.
+const runbooks = "https://tidemark.dev/docs/runbooks/"
+
+// concern is why a verdict calls for attention. Its alert is the one of deploy/alerts for the same thing.
+type concern struct {
+	alert    string
+	severity notify.Severity
+	// after is for how long the verdict must stand; zero where it has waited already.
+	after time.Duration
+	// words say what it means, for the title.
+	words string
+}
+
+// concernOf is why a verdict calls for attention; nil when it does not.
+func concernOf(v fleet.Verdict, dormantAfter time.Duration) *concern {
+	switch v {
+	case fleet.Split:
+		return &concern{alert: "TidemarkFleetSplit", severity: notify.Page, words: "runs more than one configuration for longer than a rollout should take"}
+	case fleet.Dormant:
+		return &concern{alert: "TidemarkChangeDormant", severity: notify.Note, after: dormantAfter, words: "has a change that takes effect at the next start of a pod, whenever that is"}
+	case fleet.LeftUnfinished:
+		return &concern{alert: "TidemarkRolloutUnfinished", severity: notify.Note, words: "has a rollout that was begun and not finished"}
+	case fleet.Waiting:
+		return &concern{alert: "TidemarkWorkloadWaiting", severity: notify.Page, after: 5 * time.Minute, words: "requires configuration that is not there, so no pod can start"}
+	case fleet.Held:
+		return &concern{alert: "TidemarkRolloutHeld", severity: notify.Note, after: 15 * time.Minute, words: "has a rollout that is held"}
+	case fleet.Unpinned:
+		return &concern{alert: "TidemarkPinsNotInForce", severity: notify.Page, after: 5 * time.Minute, words: "has pods that do not read what their pins say, so a rollback would not bring their configuration back"}
+	case fleet.InStep, fleet.Rolling, fleet.RolledBack, fleet.Unknown:
+	}
+	return nil
+}
+
+// concerns are what fleets call for attention for, look by look.
+type concerns struct {
+	notifier     *notify.Notifier
+	dormantAfter time.Duration
+	// first is when a verdict was first seen of which it is not known since when it stands.
+	first map[string]time.Time
+}
+
+// fleetsSource is the name of the set of all that fleets call for attention for.
+const fleetsSource = "fleets"
+
+// tell tells people what one look found. Where the verdict is not known, what was told stays as it is.
+func (c *concerns) tell(at time.Time, sight []judged) {
+	if c.notifier == nil {
+		return
+	}
+	holds, unknown := c.holds(at, sight)
+	c.notifier.Sync(fleetsSource, holds, func(key string) bool { return unknown[key[:strings.LastIndex(key, "/")+1]] })
+}
+
+// holds are the messages of what holds, and the beginnings of the keys of which that is not known.
+func (c *concerns) holds(at time.Time, sight []judged) (holds []notify.Message, unknown map[string]bool) {
+	first := map[string]time.Time{}
+	unknown = map[string]bool{}
+	for _, j := range sight {
+		if j.result.Verdict == fleet.Unknown {
+			unknown[keyPrefix(j.Target)] = true
+		}
+		why := concernOf(j.result.Verdict, c.dormantAfter)
+		if why == nil {
+			continue
+		}
+		key := keyPrefix(j.Target) + string(j.result.Verdict)
+		since := c.since(key, j.result, at)
+		if j.result.Since.IsZero() {
+			first[key] = since
+		}
+		if at.Sub(since) >= why.after {
+			holds = append(holds, messageOf(key, why, j))
+		}
+	}
+	c.first = first
+	return holds, unknown
+}
+
+// since is when the verdict began, or was first seen.
+func (c *concerns) since(key string, r fleet.Result, at time.Time) time.Time {
+	if r.Verdict == fleet.Dormant && !r.Changed.IsZero() {
+		return r.Changed
+	}
+	if !r.Since.IsZero() {
+		return r.Since
+	}
+	if first, ok := c.first[key]; ok {
+		return first
+	}
+	return at
+}
+
+// keyPrefix begins the keys of a workload's messages.
+func keyPrefix(t cluster.Target) string {
+	return "fleet/" + t.Kind.GroupVersionKind.GroupKind().String() + "/" + t.Namespace + "/" + t.Name + "/"
+}
+
+// messageOf says what the verdict on a fleet means, with names, digests and counts.
+func messageOf(key string, why *concern, j judged) notify.Message {
+	kind := j.Kind.GroupVersionKind.Kind
+	m := notify.Message{
+		Key: key, Alert: why.alert, Severity: why.severity, Owner: j.Owner, Since: j.result.Since, Runbook: runbooks + why.alert + ".md",
+		Title:  fmt.Sprintf("%s in namespace %s %s", j.Target, j.Namespace, why.words),
+		Labels: map[string]string{"kind": kind, "namespace": j.Namespace, "name": j.Name},
+		Facts: []notify.Fact{
+			{Name: "verdict", Value: string(j.result.Verdict) + ": " + j.result.Reason},
+		},
+	}
+	if versions := versionsOf(j.result); versions != "" {
+		m.Facts = append(m.Facts, notify.Fact{Name: "pods", Value: versions})
+	}
+	if j.result.Differing > 0 {
+		m.Facts = append(m.Facts, notify.Fact{Name: "keys that differ", Value: fmt.Sprint(j.result.Differing)})
+	}
+	if !j.result.Changed.IsZero() {
+		m.Facts = append(m.Facts, notify.Fact{Name: "changed", Value: j.result.Changed.UTC().Format(time.RFC3339)})
+	}
+	m.Facts = append(m.Facts, notify.Fact{Name: "next", Value: fmt.Sprintf("kubectl tidemark explain %s -n %s", j.Target, j.Namespace)})
+	return m
+}
+
+// versionsOf words how many pods run which version: "6 applied (mll5k4iq), 18 older (uyh5ezi4)".
+func versionsOf(r fleet.Result) string {
+	f := measured{result: r}
+	counts, _ := f.pods()
+	slices.SortStableFunc(counts, func(a, b podCount) int {
+		return cmp.Compare(boolean(b.state == podApplied), boolean(a.state == podApplied))
+	})
+	var words []string
+	for _, c := range counts {
+		text := fmt.Sprintf("%d %s", c.pods, c.state)
+		if c.version != "" {
+			text += " (" + c.version + ")"
+		}
+		words = append(words, text)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,238 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/notify"
+)
+
+// told is what a real HTTP receiver got of a look's notifications.
+type told struct {
+	Status, Alert, Severity, Owner, Title, Key string
+	Facts                                      []notify.Fact
+	Labels                                     map[string]string
+}
+
+func (m told) fact(name string) string {
+	for _, f := range m.Facts {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// inbox is a receiver with what it got.
+type inbox struct {
+	url   string
+	mu    sync.Mutex
+	got   []told
+	heard chan struct{}
+}
+
+func newInbox(t *testing.T) *inbox {
+	t.Helper()
+	in := &inbox{heard: make(chan struct{}, 1000)}
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		var m told
+		if err != nil || json.Unmarshal(text, &m) != nil {
+			t.Errorf("got %s: %v", text, err)
+		}
+		in.mu.Lock()
+		in.got = append(in.got, m)
+		in.mu.Unlock()
+		in.heard <- struct{}{}
+	}))
+	t.Cleanup(s.Close)
+	in.url = s.URL
+	return in
+}
+
+// all are the first n messages, once they are there.
+func (in *inbox) all(t *testing.T, n int) []told {
+	t.Helper()
+	late, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		in.mu.Lock()
+		got := append([]told(nil), in.got...)
+		in.mu.Unlock()
+		if len(got) >= n {
+			return got
+		}
+		select {
+		case <-in.heard:
+		case <-late.Done():
+			t.Fatalf("got %d messages, want %d: %v", len(got), n, got)
+		}
+	}
+}
+
+// tells starts a notifier for the observatory's looks, and gives what stops it.
+func (o *observatory) tells(t *testing.T, api client.Client, in *inbox) (stop func()) {
+	t.Helper()
+	config, err := notify.ParseConfig([]byte("destinations: [{name: hook, webhook: {url: '" + in.url + "'}}]\nfallback: [hook]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := notify.NewMetrics(prometheus.NewPedanticRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := notify.New(notify.Options{Config: config, Client: api, Namespace: "tidemark-system", Scope: "here", Log: logr.Discard()}, metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- n.Start(ctx) }()
+	o.concerns = concerns{notifier: n, dormantAfter: time.Hour}
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// settles looks until the notifier, which begins to work beside it, has heard of a look.
+func (o *observatory) settles(t *testing.T) {
+	t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for range 6000 {
+		o.look(t.Context())
+		if o.concerns.notifier.Knows(fleetsSource) {
+			return
+		}
+		<-poll.C
+	}
+	t.Fatal("the notifier does not begin")
+}
+
+func TestPeopleAreToldOfASplitFleetAndOfItsEnd(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	o, in, api := newObservatory(t), newInbox(t), fake.NewClientBuilder().Build()
+	stop := o.tells(t, api, in)
+	whole := drained(now, 0, 24)
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{whole}}
+	o.settles(t)
+	split := drained(now, 18, 6)
+	split.Owner = "mail"
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{split}}
+	o.look(t.Context())
+	o.look(t.Context())
+	m := in.all(t, 1)[0]
+	if m.Alert != "TidemarkFleetSplit" || m.Severity != "page" || m.Status != "firing" || m.Owner != "mail" || m.Labels["name"] != "sender" {
+		t.Errorf("got %+v", m)
+	}
+	r := split.Judge()
+	for name, want := range map[string]string{
+		"pods":             fmt.Sprintf("6 applied (%s), 18 older (%s)", r.Versions[0].Version, r.Versions[1].Version),
+		"keys that differ": "1", "changed": "2001-07-11T01:46:40Z", "next": "kubectl tidemark explain deployment/sender -n mail",
+		"verdict": "split: " + r.Reason,
+	} {
+		if got := m.fact(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	// What the leader does not know ends nothing, and the next leader tells nothing again.
+	blind := split
+	blind.Blind = "no right to read pods"
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{blind}}
+	o.look(t.Context())
+	stop()
+	o.tells(t, api, in)
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{split}}
+	o.settles(t)
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{whole}}
+	o.look(t.Context())
+	if got := in.all(t, 2); len(got) != 2 || got[1].Status != "resolved" || got[1].Key != m.Key {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWhatAlreadyHeldIsOneSummary(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	o, in, api := newObservatory(t), newInbox(t), fake.NewClientBuilder().Build()
+	o.tells(t, api, in)
+	o.sight = &cluster.Sight{Now: now}
+	for i := range 12 {
+		w := drained(now, 18, 6)
+		w.Name = fmt.Sprint("sender-", i)
+		o.sight.Workloads = append(o.sight.Workloads, w)
+	}
+	o.settles(t)
+	o.look(t.Context())
+	if got := in.all(t, 1); len(got) != 1 || got[0].Alert != "TidemarkSummary" || got[0].fact("TidemarkFleetSplit") != "12" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestVerdictMustStandForAsLongAsItsConcernSays(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	target := cluster.Target{Kind: cluster.BuiltinKinds()[0], Namespace: "mail", Name: "sender"}
+	for name, c := range map[string]struct {
+		result fleet.Result
+		at     time.Time
+		want   bool
+	}{
+		"held for a minute":                     {fleet.Result{Verdict: fleet.Held, Since: now}, now.Add(time.Minute), false},
+		"held for a quarter of an hour":         {fleet.Result{Verdict: fleet.Held, Since: now}, now.Add(15 * time.Minute), true},
+		"waiting for a while, not known":        {fleet.Result{Verdict: fleet.Waiting}, now.Add(4 * time.Minute), false},
+		"waiting for long, not known":           {fleet.Result{Verdict: fleet.Waiting}, now.Add(6 * time.Minute), true},
+		"dormant for minutes, changed days ago": {fleet.Result{Verdict: fleet.Dormant, Since: now, Changed: now.Add(-48 * time.Hour)}, now.Add(time.Minute), true},
+		"dormant for a moment":                  {fleet.Result{Verdict: fleet.Dormant, Since: now, Changed: now}, now.Add(time.Minute), false},
+		"split":                                 {fleet.Result{Verdict: fleet.Split, Since: now}, now, true},
+		"rolling for hours":                     {fleet.Result{Verdict: fleet.Rolling, Since: now}, now.Add(9 * time.Hour), false},
+		"rolled back for days":                  {fleet.Result{Verdict: fleet.RolledBack, Since: now}, now.Add(90 * time.Hour), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cs := concerns{dormantAfter: time.Hour}
+			cs.holds(now, []judged{{cluster.Workload{Target: target}, c.result}})
+			if got, _ := cs.holds(c.at, []judged{{cluster.Workload{Target: target}, c.result}}); (len(got) == 1) != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// A message without its page sends people nowhere.
+func TestEachAlertHasARunbook(t *testing.T) {
+	t.Parallel()
+	for _, v := range []fleet.Verdict{fleet.Split, fleet.Dormant, fleet.LeftUnfinished, fleet.Waiting, fleet.Held, fleet.Unpinned} {
+		why := concernOf(v, time.Hour)
+		if why == nil {
+			t.Errorf("%s concerns nobody", v)
+			continue
+		}
+		text, err := os.ReadFile("../../docs/runbooks/" + why.alert + ".md")
+		if err != nil || !strings.Contains(string(text), "kubectl") {
+			t.Errorf("%s: %v", why.alert, err)
+		}
+	}
+}
