@@ -1,0 +1,7 @@
+package process
+
+import "syscall"
+
+func attributes(group bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: group, Pdeathsig: syscall.SIGKILL}
+}
