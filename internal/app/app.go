@@ -91,7 +91,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		Namespace: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Kinds: kinds, Secrets: o.Secrets, Pace: o.Pace,
 		MaxRolling: o.MaxRolling, RollTimeout: o.RollTimeout, Workers: o.Workers, WatchLag: o.WatchLag, Key: key, Direct: direct, Pods: pods,
 		Recorder: recorder, HelmRecords: records, History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease, Watches: watches,
-		RolloutInterval: o.RolloutInterval,
+		RolloutInterval: o.RolloutInterval, KeepValues: o.KeepValues,
 	}, own)
 	if err != nil {
 		return nil, err

@@ -24,6 +24,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.RollTimeout, "roll-timeout", o.RollTimeout, "after how long an unfinished rollout no longer counts for --max-rolling")
 	f.IntVar(&o.Workers, "workers", o.Workers, "how many workloads are looked at concurrently")
 	f.DurationVar(&o.WatchLag, "watch-lag", o.WatchLag, "how long a change may take to be seen; the history leaves it open that long")
+	f.BoolVar(&o.KeepValues, "keep-values", o.KeepValues,
+		"whether the history has values of ConfigMaps beside digests: up to 1 KiB each, and none that looks like a credential")
 	f.DurationVar(&o.CleanupInterval, "gc-interval", o.CleanupInterval, "how often snapshots that nothing needs are removed; 0 for never")
 	f.IntVar(&o.Retention.History, "gc-history", o.Retention.History, "how many snapshots of each source stay although nothing uses them")
 	f.DurationVar(&o.Retention.MinAge, "gc-min-age", o.Retention.MinAge, "how old a snapshot is at least, and how long it has been condemned, when it is deleted; a minute or more outside of tests")

@@ -46,6 +46,8 @@ type Options struct {
 	Workers int
 	// WatchLag is how long a change may take to be seen. Default 2s.
 	WatchLag time.Duration
+	// KeepValues says whether the history has values of ConfigMaps beside their digests. Default true.
+	KeepValues bool
 	// CleanupInterval is how often snapshots that nothing needs are removed, 0 for never. Default 10m.
 	CleanupInterval time.Duration
 	// Retention says which of them stay. Defaults 5 of each source, and 1h.
@@ -88,7 +90,7 @@ type Options struct {
 func Defaults() Options {
 	return Options{
 		UserAgent: "tidemark-controller", Namespace: v1.DefaultNamespace, DefaultMode: v1.ModeObserve, Secrets: true,
-		Pace: pace.Defaults(), MaxRolling: 50, RollTimeout: 10 * time.Minute, Workers: 8, WatchLag: 2 * time.Second,
+		Pace: pace.Defaults(), MaxRolling: 50, RollTimeout: 10 * time.Minute, Workers: 8, WatchLag: 2 * time.Second, KeepValues: true,
 		CleanupInterval: 10 * time.Minute, Retention: snapshot.Defaults(),
 		RolloutInterval: time.Minute, FleetInterval: time.Minute, NotifyDormantAfter: time.Hour, Margins: fleet.Settings{}.WithDefaults(),
 		WaitForReleases: true, LeaderElect: true,

@@ -52,6 +52,11 @@ func EachItem[T client.Object](
 	}
 }
 
+// EachConfigMap lists the ConfigMaps of a namespace page by page, as [EachItem] does.
+func EachConfigMap(ctx context.Context, c client.Reader, namespace string, visit func(*corev1.ConfigMap)) error {
+	return EachItem(ctx, c, newConfigMaps, largePageSize, visit, client.InNamespace(namespace))
+}
+
 // newList makes empty lists of a kind's objects, typed where the objects of the kind are.
 func (k Kind) newList() client.ObjectList {
 	gvk := k.GroupVersionKind

@@ -59,6 +59,8 @@ type Options struct {
 	HelmRecords cache.Cache
 	// History says whether the history is kept; it needs leader election, which tells the gaps in watching.
 	History bool
+	// KeepValues says whether the history has values of ConfigMaps too.
+	KeepValues bool
 	// RenewDeadline is how long without a renewal of the leader Lease this process may still take itself for the leader.
 	RenewDeadline time.Duration
 	// Lease is the leader Lease as it was before this process took part; nil when there was none.
@@ -149,7 +151,7 @@ func (c *Controller) newHistorian(s *signs) *historian {
 		client: c.client, reader: c.reader, clock: c.clock, log: c.log.WithName("history"), metrics: c.metrics, index: c.index, signs: s,
 		key: c.options.Key, namespace: c.options.Namespace, lag: c.options.WatchLag, renewDeadline: c.options.RenewDeadline,
 		logs: map[workload.Object]*history.Log{}, dirty: map[string]bool{}, shards: map[string]int{},
-		unseen: map[workload.Object]bool{}, heard: map[workload.ObjectKind]time.Time{}, kick: make(chan struct{}, 1),
+		unseen: map[workload.Object]bool{}, values: newValues(c.options.KeepValues), heard: map[workload.ObjectKind]time.Time{}, kick: make(chan struct{}, 1),
 	}
 }
 

@@ -68,6 +68,7 @@ type historian struct {
 	heard map[workload.ObjectKind]time.Time
 	// unseen are objects whose log comes from a leader before and that this one has not looked at yet.
 	unseen map[workload.Object]bool
+	values values
 	kick   chan struct{}
 }
 
@@ -131,6 +132,9 @@ func (h *historian) load(ctx context.Context) error {
 	h.leading, h.shards = true, shards
 	h.logs, h.unseen = map[workload.Object]*history.Log{}, map[workload.Object]bool{}
 	for _, l := range logs {
+		if h.values.took(&l) {
+			h.dirty[l.Object.Namespace] = true
+		}
 		h.logs[l.Object] = &l
 		h.unseen[l.Object] = true
 	}
@@ -203,13 +207,19 @@ func (h *historian) take(o workload.Object, k look) {
 		h.logs[o] = l
 	}
 	if l.Observe(h.observation(o, k)) {
-		h.dirty[o.Namespace] = true
-		select {
-		case h.kick <- struct{}{}:
-		default:
-		}
+		h.soil(o.Namespace)
 	}
+	h.want(o, h.index.reads(o))
 	delete(h.unseen, o)
+}
+
+// soil says that the history of a namespace is to be written.
+func (h *historian) soil(ns string) {
+	h.dirty[ns] = true
+	select {
+	case h.kick <- struct{}{}:
+	default:
+	}
 }
 
 // freshFor is how young an object must be for its first content to count as known from its creation on.
@@ -251,11 +261,7 @@ func (h *historian) ended(ns string) {
 	if !h.leading || h.shards[ns] == 0 {
 		return
 	}
-	h.dirty[ns] = true
-	select {
-	case h.kick <- struct{}{}:
-	default:
-	}
+	h.soil(ns)
 }
 
 // flush writes the history of every namespace in which something changed, and reports whether all of it is written.
@@ -301,17 +307,28 @@ func (h *historian) takeDirty() []string {
 	return namespaces
 }
 
-// write applies the ConfigMaps that hold a namespace's history.
+// write applies the ConfigMaps that hold a namespace's history, where they differ from what is there.
 func (h *historian) write(ctx context.Context, ns string) error {
-	shards, before, failed := h.encode(ns)
+	stored, err := h.stored(ctx, ns)
+	if err != nil {
+		return fmt.Errorf("read history: %w", err)
+	}
+	read, err := h.readValues(ctx, ns)
+	if err != nil {
+		return fmt.Errorf("read values: %w", err)
+	}
+	shards, failed := h.encode(ns, h.values.of(ns, stored), read)
 	for i, data := range slices.Backward(shards) { // the order in which nothing is lost half-way
+		if i < len(stored) && maps.Equal(data, stored[i]) {
+			continue
+		}
 		cm := corev1ac.ConfigMap(shardName(ns, i), h.namespace).WithLabels(map[string]string{v1.LabelHistory: ns}).WithData(data)
 		if err := h.client.Apply(ctx, cm, client.FieldOwner(v1.FieldManager), client.ForceOwnership); err != nil {
 			return fmt.Errorf("apply history: %w", err)
 		}
 		h.metrics.historyWrites.Inc()
 	}
-	for i := len(shards); i < before; i++ {
+	for i := len(shards); i < len(stored); i++ {
 		cm := &corev1.ConfigMap{}
 		cm.Namespace, cm.Name = h.namespace, shardName(ns, i)
 		if err := client.IgnoreNotFound(h.client.Delete(ctx, cm)); err != nil {
@@ -327,9 +344,27 @@ func (h *historian) write(ctx context.Context, ns string) error {
 	return nil
 }
 
-// encode gives the data of each ConfigMap of a namespace's history, and how many there were before. Objects that are gone
-// and that nobody consumes any more are forgotten.
-func (h *historian) encode(ns string) (shards []map[string]string, before int, err error) {
+// stored reads what is there of a namespace's history: the data of each ConfigMap, nil for one that is not there.
+func (h *historian) stored(ctx context.Context, ns string) ([]map[string]string, error) {
+	h.mu.Lock()
+	shards := make([]map[string]string, h.shards[ns])
+	h.mu.Unlock()
+	for i := range shards {
+		cm := &corev1.ConfigMap{}
+		err := h.reader.Get(ctx, client.ObjectKey{Namespace: h.namespace, Name: shardName(ns, i)}, cm)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if shards[i] = cm.Data; err != nil {
+			shards[i] = nil
+		}
+	}
+	return shards, nil
+}
+
+// encode gives the data of each ConfigMap of a namespace's history, with the values that were kept before and those that
+// were read now. Objects that are gone and that nobody consumes any more are forgotten.
+func (h *historian) encode(ns string, kept map[workload.Object]history.Values, read map[workload.Object]map[string]string) ([]map[string]string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var logs []history.Log
@@ -339,12 +374,17 @@ func (h *historian) encode(ns string) (shards []map[string]string, before int, e
 		}
 		if d, consumed := h.index.consumed(o); d == nil && !consumed && h.synced(o.Kind) {
 			delete(h.logs, o)
+			h.values.forget(o)
 			continue
 		}
-		logs = append(logs, *l)
+		whole := *l
+		whole.Values = kept[o]
+		if data, ok := read[o]; ok {
+			whole.Keep(data, h.index.reads(o))
+		}
+		logs = append(logs, whole)
 	}
-	shards, err = history.Encode(logs)
-	return shards, h.shards[ns], err
+	return history.Encode(logs)
 }
 
 // shardName names the n-th ConfigMap of a namespace's history. A namespace's name has no dot, so no two share a name.

@@ -325,6 +325,23 @@ func (x *index) consumed(o workload.Object) (*cluster.Digested, bool) {
 	return x.items[o].digested, x.readers[o] != nil
 }
 
+// reads tells of each key of a config object whether any workload reads it.
+func (x *index) reads(o workload.Object) func(key string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var all []workload.Keys
+	for id := range x.readers[o] {
+		for _, u := range x.subjects[id].uses {
+			if u.Object == o {
+				all = append(all, u.Env, u.Files)
+			}
+		}
+	}
+	return func(key string) bool {
+		return slices.ContainsFunc(all, func(k workload.Keys) bool { return k.Has(key) })
+	}
+}
+
 // consumedObjects lists every object that some workload consumes.
 func (x *index) consumedObjects() []workload.Object {
 	x.mu.RLock()

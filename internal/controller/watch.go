@@ -312,6 +312,9 @@ func (w *watcher) watchKind(ctx context.Context, kind cluster.Kind) error {
 		}
 		id, fresh := w.index.putWorkload(kind, obj)
 		w.historian.follow(fresh, w.clock.Now())
+		if s := w.index.workload(id); s != nil {
+			w.historian.readBy(s.uses)
+		}
 		w.enqueue(id)
 		if holder, ok := w.index.holderOf(id); ok {
 			w.enqueue(holder) // which is paused with it, and rolls by it

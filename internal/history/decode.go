@@ -72,6 +72,10 @@ func decodeEntry(namespace, key, value string) (Log, error) {
 		newer = v.Content
 	}
 	slices.Reverse(l.Versions)
+	if o.Kind == workload.ConfigMap {
+		l.Values = e.Values
+		l.boundValues()
+	}
 	if !slices.IsSortedFunc(l.Versions, func(a, b Version) int { return a.Seen.Compare(b.Seen) }) {
 		return Log{}, errOrder
 	}

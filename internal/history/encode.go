@@ -30,8 +30,8 @@ const (
 // Encode gives the logs of one namespace as the data of ConfigMaps, of at most [ShardLimit] bytes each: one entry for each
 // log, in which the newest version has all its sums and each older one what differs. Equal logs give equal shards.
 //
-// A log that is too large loses its oldest versions, and says so by Dropped; one whose newest version alone is too large
-// is not kept, so its history begins anew with whoever reads the shards. An entry stays in its shard until there are more
+// A log that is too large loses its values, then its oldest versions, and says so by Dropped; one whose newest version alone
+// is too large is not kept, so its history begins anew with whoever reads the shards. An entry stays in its shard until there are more
 // shards; whoever writes them from the last to the first loses none on the way.
 //
 // An error names the log that could not be encoded; the others are in the shards all the same.
@@ -93,6 +93,8 @@ type entry struct {
 	Dropped   time.Time       `json:"dropped,omitzero"`
 	Lingering bool            `json:"lingering,omitempty"`
 	Versions  []storedVersion `json:"v"` // newest first
+	// Values is absent in entries of releases that kept none.
+	Values Values `json:"val,omitzero"`
 }
 
 // storedVersion is the stored form of a version.
@@ -134,6 +136,7 @@ func encodeLog(l Log) (string, error) {
 	if _, err := workload.ParseObject(l.Object.String(), ""); err != nil {
 		return "", err
 	}
+	l.boundValues()
 	for len(l.Versions) > 0 {
 		text, err := json.Marshal(store(l))
 		if err != nil {
@@ -143,8 +146,12 @@ func encodeLog(l Log) (string, error) {
 		if over <= 0 {
 			return string(text), nil
 		}
-		if len(l.Versions) == 1 {
-			break
+		switch {
+		case l.Values != nil:
+			l.Values = nil
+			continue
+		case len(l.Versions) == 1:
+			return "", nil
 		}
 		l.drop(1)
 	}
@@ -152,7 +159,7 @@ func encodeLog(l Log) (string, error) {
 }
 
 func store(l Log) entry {
-	e := entry{Format: format, Object: l.Object.String(), Dropped: l.Dropped.UTC(), Lingering: l.Lingering}
+	e := entry{Format: format, Object: l.Object.String(), Dropped: l.Dropped.UTC(), Lingering: l.Lingering, Values: l.Values}
 	var newer digest.Content
 	for _, v := range slices.Backward(l.Versions) {
 		e.Versions = append(e.Versions, storedVersion{

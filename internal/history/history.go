@@ -33,6 +33,8 @@ type Log struct {
 	Dropped time.Time
 	// Lingering says that a version was dropped that was immutable, so that a node may still serve it.
 	Lingering bool
+	// Values are those that are kept of the versions; nil where none was looked for, always for a Secret.
+	Values Values
 }
 
 // Version is one content of an object. From Seen on, until the NotBefore of the next version, it surely was the applied
