@@ -51,6 +51,9 @@ type NextKey struct {
 	Change string `json:"change,omitempty"`
 	// Pods is how many running pods see the change.
 	Pods int `json:"pods,omitempty"`
+	// Was is the value with which those pods run, of ConfigMaps only; absent where WasNote says why it is not shown.
+	Was     *string `json:"was,omitempty"`
+	WasNote string  `json:"wasNote,omitempty"`
 	// KeptIn is the name of a copy, with the value that a pod of those runs with; absent where none is known.
 	KeptIn string `json:"keptIn,omitempty"`
 	// Value is the value that it would read of a ConfigMap's key, cut to a bounded length; absent for Secrets, for what looks
@@ -58,6 +61,8 @@ type NextKey struct {
 	Value string `json:"value,omitempty"`
 	// Note says why a value is not shown.
 	Note string `json:"note,omitempty"`
+	// Why says why it is not known what pods loaded.
+	Why string `json:"why,omitempty"`
 }
 
 // LastAction is something that Tidemark did to a workload.

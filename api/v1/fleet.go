@@ -19,10 +19,24 @@ type FleetList struct {
 	Kind       string `json:"kind"`
 	// Time is when the cluster was read, by the API server's clock.
 	Time time.Time `json:"time"`
-	// Items are the fleets by namespace, kind and name.
+	// Items are the fleets by namespace, kind and name; of several clusters one after the other.
 	Items []Fleet `json:"items"`
+	// Contexts are the clusters that were asked for by --contexts, with what is to be said of each; absent without.
+	Contexts []FleetContext `json:"contexts,omitempty"`
 	// Remarks say what could not be read, and what is unknown because of it, and what is not installed that workloads in mode
 	// pin need.
+	Remarks []string `json:"remarks,omitempty"`
+}
+
+// FleetContext is one of several clusters that were looked at.
+type FleetContext struct {
+	// Context is its name in the kubeconfig.
+	Context string `json:"context"`
+	// Time is when it was read, by its API server's clock; absent when it could not be.
+	Time time.Time `json:"time,omitzero"`
+	// Error is why its fleets are not among the items; absent when they are.
+	Error string `json:"error,omitempty"`
+	// Remarks as in [FleetList].
 	Remarks []string `json:"remarks,omitempty"`
 }
 
@@ -31,6 +45,9 @@ type Fleet struct {
 	// APIVersion and Kind are set on a fleet that is printed by itself, as --watch does.
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
+
+	// Context names the cluster where several were asked for.
+	Context string `json:"context,omitempty"`
 
 	Workload WorkloadReference `json:"workload"`
 	// Mode is "observe", "roll" or "pin".
@@ -60,6 +77,9 @@ type Fleet struct {
 	Objects []FleetObject `json:"objects"`
 	// Pods are the pods, with what each container loaded.
 	Pods []FleetPod `json:"pods"`
+	// NextStart tells for each revision with running pods what a pod of it would read otherwise, were it to start now, because
+	// it is replaced or there are to be more; absent where it would read the same.
+	NextStart []NextStart `json:"nextStart,omitempty"`
 	// Unfinished is a rollout that need not end by itself and leaves more than one revision running, whether for too long
 	// already or not; absent when there is none.
 	Unfinished *FleetUnfinished `json:"unfinished,omitempty"`
@@ -82,7 +102,9 @@ type FleetVersion struct {
 	Version string `json:"version,omitempty"`
 	// Applied says that it is the applied one.
 	Applied bool `json:"applied"`
-	Pods    int  `json:"pods"`
+	// Since is from when on all of it surely was applied, as far back as is remembered; absent when not known.
+	Since time.Time `json:"since,omitzero"`
+	Pods  int       `json:"pods"`
 }
 
 // FleetObject is a config object that a fleet consumes.
@@ -161,6 +183,37 @@ type FleetLoaded struct {
 	Why string `json:"why"`
 	// Since is the earliest moment at which it can have been read.
 	Since time.Time `json:"since,omitzero"`
+}
+
+// NextStart is what a pod of one revision would read otherwise than those of it that run, were it to start now.
+type NextStart struct {
+	// Revision as in [FleetPod].
+	Revision string `json:"revision,omitempty"`
+	// Pods is how many pods of the revision run.
+	Pods int            `json:"pods"`
+	Keys []NextStartKey `json:"keys"`
+}
+
+// NextStartKey is one key that would be read otherwise. Pods that run with different values have an entry for each.
+type NextStartKey struct {
+	// Object as in [FleetObject].
+	Object string `json:"object"`
+	// Key is absent for pods of which it is not known what they loaded of the object, or what the next one would.
+	Key string `json:"key,omitempty"`
+	// Change is "added", "removed", "changed" or "unknown".
+	Change string `json:"change"`
+	// Pods is how many running pods of the revision it would be otherwise for.
+	Pods int `json:"pods"`
+	// From is the value that those run with, To the one that would be read, both of ConfigMaps only and cut to a bounded
+	// length. Absent where the key is not there, and where FromNote and ToNote say why the value is not shown.
+	From     *string `json:"from,omitempty"`
+	FromNote string  `json:"fromNote,omitempty"`
+	To       *string `json:"to,omitempty"`
+	ToNote   string  `json:"toNote,omitempty"`
+	// Blocks says that the pod would not start, because something that it requires is missing.
+	Blocks bool `json:"blocks,omitempty"`
+	// Why says why it is not known.
+	Why string `json:"why,omitempty"`
 }
 
 // FleetUnfinished is a rollout that leaves more than one revision running.

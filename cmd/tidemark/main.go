@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -32,7 +33,23 @@ func main() {
 		Clock:     clock.RealClock{},
 		Plugin:    strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-"),
 		Build:     cli.Build{Version: version, Commit: commit},
+		Screen:    screen(),
 	}, os.Args[1:])
 	stop()
 	os.Exit(status)
 }
+
+// screen looks at where the output goes. NO_COLOR is heeded as no-color.org has it: set to anything but nothing.
+func screen() cli.Screen {
+	out := int(os.Stdout.Fd()) //nolint:gosec // a file descriptor is a small number
+	if !term.IsTerminal(out) {
+		return cli.Screen{}
+	}
+	width, _, err := term.GetSize(out)
+	if err != nil {
+		width = 0
+	}
+	return cli.Screen{Terminal: true, Colour: colours(), Width: width}
+}
+
+func colours() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
 
@@ -26,6 +25,8 @@ type Config struct {
 	Build Build
 	// Margins are those of inference; the zero value has the defaults, which are safe.
 	Margins fleet.Settings
+	// Screen is where the output goes; the zero value is no terminal.
+	Screen Screen
 }
 
 // Build says what the program was built from.
@@ -89,7 +90,7 @@ func New(config Config) *cobra.Command {
 	}
 	s := &session{
 		Config: config,
-		flags:  genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50),
+		flags:  newFlags(),
 		system: v1.DefaultNamespace, defaultMode: v1.ModeObserve,
 	}
 	root := &cobra.Command{

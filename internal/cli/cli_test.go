@@ -32,12 +32,15 @@ func run(t *testing.T, plugin bool, args ...string) (code int, out, errOut strin
 
 func TestWrongCallsSayWhatToWrite(t *testing.T) {
 	for args, want := range map[string]string{
-		"status -o xml":                     "write one of wide, json, yaml, name",
+		"status -o xml":                     "write one of wide, fleet, json, yaml, name",
 		"status deployment":                 "",
 		"status web/":                       "write KIND/NAME",
 		"status deployment/web -A":          "--all-namespaces does not go with names",
 		"status deployment/web -l a=b":      "--selector does not go with names",
 		"status -l =":                       "--selector",
+		"status --contexts a,b --watch":     "--watch does not go with --contexts",
+		"status --contexts a,a":             "name each context once",
+		"status --contexts a --context b":   "--context does not go with --contexts",
 		"status --interval 0s":              "--interval",
 		"status --kind Rollout":             "want GROUP/VERSION/KIND",
 		"status --default-mode all":         "write observe, roll or pin",

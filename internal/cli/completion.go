@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,18 +27,34 @@ func (s *session) completeFlags(root *cobra.Command) {
 		return s.ask(cmd.Context(), cluster.Namespaces), noFiles
 	})
 	offer(root, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		config, err := s.flags.ToRawKubeConfigLoader().RawConfig()
-		if err != nil {
-			return nil, noFiles
-		}
-		var contexts []string
-		for name := range config.Contexts {
-			contexts = append(contexts, name)
-		}
-		return contexts, noFiles
+		return s.contexts(), noFiles
 	})
 	offer(root, "default-mode", fixed(string(stamp.Observe), string(stamp.Roll)))
 	offer(root, "kind", fixed())
+}
+
+// contexts are those of the kubeconfig; none where it cannot be read.
+func (s *session) contexts() []string {
+	config, err := s.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
+}
+
+// completeContexts offers contexts for a list of them, behind those that it has already.
+func (s *session) completeContexts(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	given := strings.Split(toComplete, ",")
+	given = given[:len(given)-1]
+	before := ""
+	if len(given) > 0 {
+		before = strings.Join(given, ",") + ","
+	}
+	var out []string
+	for _, name := range without(s.contexts(), given) {
+		out = append(out, before+name)
+	}
+	return out, noFiles | cobra.ShellCompDirectiveNoSpace
 }
 
 // completeWorkloads offers KIND/NAME, or names after a kind.

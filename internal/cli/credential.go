@@ -7,6 +7,12 @@ import (
 	"tidemark.dev/tidemark/internal/credential"
 )
 
+// Notes of values that are not shown, or hold nothing.
+const (
+	noteLooksLikeCredential = "value not shown: it looks like a credential"
+	noteEmpty               = "the value is empty"
+)
+
 // maxValue bounds how much of a value is shown.
 const maxValue = 80
 
@@ -15,7 +21,7 @@ const maxValue = 80
 func presentable(key, value string) (text, note string) {
 	switch {
 	case credential.Like(key, value):
-		return "", "value not shown: it looks like a credential"
+		return "", noteLooksLikeCredential
 	case strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) }):
 		return "", "value not shown: it is not text"
 	}
@@ -24,7 +30,7 @@ func presentable(key, value string) (text, note string) {
 	}
 	text = short(strings.TrimSpace(value), maxValue)
 	if text == "" {
-		return "", "the value is empty"
+		return "", noteEmpty
 	}
 	return text, ""
 }

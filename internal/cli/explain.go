@@ -32,11 +32,12 @@ func newExplain(s *session, name string) *cobra.Command {
 		Long: fill(name, `
 			Explain the verdict on the fleet of one workload: what its pod template reads, which change is applied
 			and who wrote it, what each pod runs and by what evidence that is known, what the next pod to start
-			would read and how that differs by key, and what Tidemark did last, or held, and why.
+			would read and how that differs by key, also for a pod of an older revision that runs, and what
+			Tidemark did last, or held, and why.
 
-			Values of ConfigMaps are shown as the next pod would read them, cut to a bounded length, and never
-			where they look like a credential. Old values are kept only in copies, where a workload is in mode
-			pin. Of Secrets only the names of keys are shown.
+			Values of ConfigMaps are shown cut to a bounded length, and never where they look like a credential.
+			Old values are those that the controller keeps in its history, of up to 1 KiB, and those in the copies
+			of mode pin; of any other it is said "value not kept". Of Secrets only the names of keys are shown.
 
 			Exit status: 0, or 2 on any error.`),
 		Example: examples(name, `
@@ -113,7 +114,7 @@ func (o *explainOptions) run(ctx context.Context) error {
 	if remark != "" {
 		sight.Remarks = append(sight.Remarks, remark)
 	}
-	e := explained{judged: judged{w, w.Judge()}, sight: sight, events: events}
+	e := explained{judged: judged{Workload: w, Result: w.Judge()}, sight: sight, events: events}
 	if w.Blind == "" {
 		e.next = fleet.Next(w.Fleet)
 	}

@@ -106,7 +106,11 @@ func (e explained) nextKeys() []v1.NextKey {
 				out = append(out, entry)
 			}
 			for _, c := range of[key] {
-				entry.Change, entry.Pods, entry.KeptIn = string(c.Change), c.Pods, c.KeptIn
+				entry.Change, entry.Pods, entry.KeptIn, entry.Why = string(c.Change), c.Pods, c.KeptIn, c.Why
+				entry.Was, entry.WasNote, _, _ = shownValues(c)
+				if entry.WasNote == noteLooksLikeCredential {
+					entry.Value, entry.Note = "", entry.WasNote
+				}
 				out = append(out, entry)
 			}
 		}
@@ -129,7 +133,7 @@ func (e explained) nextKey(o workload.Object, key string) v1.NextKey {
 	switch value, ok := e.Values[from][key]; {
 	case key == "":
 	case o.Kind == workload.Secret:
-		k.Note = "values of Secrets are never shown"
+		k.Note = noteSecret
 	case ok:
 		k.Value, k.Note = presentable(key, value)
 	case !slices.Contains(e.Keys[from], key):
@@ -141,9 +145,12 @@ func (e explained) nextKey(o workload.Object, key string) v1.NextKey {
 }
 
 // relative names an object as seen from the fleet's namespace.
-func (e explained) relative(object string) string {
+func (e explained) relative(object string) string { return relativeTo(e.Namespace, object) }
+
+// relativeTo names an object as seen from a namespace.
+func relativeTo(namespace, object string) string {
 	for _, kind := range []string{"configmap/", "secret/"} {
-		if rest, ok := strings.CutPrefix(object, kind+e.Namespace+"/"); ok {
+		if rest, ok := strings.CutPrefix(object, kind+namespace+"/"); ok {
 			return kind + rest
 		}
 	}
@@ -190,17 +197,25 @@ func changeText(k v1.NextKey) string {
 	if k.Pods != 1 {
 		of = fmt.Sprintf("of %d pods", k.Pods)
 	}
-	old := "; old value not kept"
-	if k.KeptIn != "" {
+	old := ""
+	switch {
+	case k.KeptIn != "":
 		old = "; old value kept in " + k.KeptIn
+	case k.WasNote != "" && k.WasNote != noteSecret:
+		old = "; old " + k.WasNote
+	}
+	had, was := "another value", ""
+	if k.Was != nil {
+		had = sideText(k.Was, k.WasNote)
+		was = ", " + had
 	}
 	switch fleet.Change(k.Change) {
 	case fleet.Added:
 		return "new to " + strings.TrimPrefix(of, "of ")
 	case fleet.Removed:
-		return "gone, " + strings.TrimPrefix(of, "of ") + " still have it" + old
+		return "gone, " + strings.TrimPrefix(of, "of ") + " still have it" + was + old
 	case fleet.Changed:
-		return "changed, " + strings.TrimPrefix(of, "of ") + " have another value" + old
+		return "changed, " + strings.TrimPrefix(of, "of ") + " have " + had + old
 	case fleet.Unsure:
 		return of + " it is not known what was loaded"
 	}

@@ -31,6 +31,7 @@ func printExplanation(out io.Writer, e explained) error {
 	x.pinned()
 	x.pods()
 	x.next()
+	x.nextStart()
 	x.history()
 	return x.err
 }
@@ -230,6 +231,29 @@ func (x *explanation) next() {
 		lines = append(lines, []string{x.relative(k.Object), dash(k.Key), valueText(k), changeText(k)})
 	}
 	x.section("The next pod to start would read:", lines)
+}
+
+// nextStart is what pods of the revisions that run would read otherwise.
+func (x *explanation) nextStart() {
+	lines := [][]string{{"REVISION", "OBJECT", "KEY", "PODS", "RUN WITH", "WOULD READ", "NOTES"}}
+	for _, s := range x.doc.Fleet.NextStart {
+		for _, k := range s.Keys {
+			note := k.Why
+			if k.Blocks {
+				note = "the pod would not start without it"
+			}
+			now, next := sideText(k.From, k.FromNote), sideText(k.To, k.ToNote)
+			if fleet.Change(k.Change) == fleet.Unsure {
+				now, next = "not known", "-"
+			}
+			lines = append(lines, []string{
+				dash(s.Revision), x.relative(k.Object), dash(k.Key), fmt.Sprintf("%d of %d", k.Pods, s.Pods), now, next, dash(note),
+			})
+		}
+	}
+	if len(lines) > 1 {
+		x.section("A pod of the same revision that starts now would read otherwise:", lines)
+	}
 }
 
 // history is what Tidemark did, held and said.

@@ -81,6 +81,7 @@ func mailer() cluster.Workload {
 						{Seen: ago(90 * day), Content: before},
 						{NotBefore: edited, Seen: edited, Content: after},
 					},
+					Values: history.Values{"LEASE": {"2m", "10m"}, "NEW": {"y"}, "OLD": nil, "API_TOKEN": nil},
 				}},
 				{Use: uses[1], Applied: &password, LogTo: now, Written: ago(90 * day), WrittenBy: "helm", Log: history.Log{
 					Object: smtp, Versions: []history.Version{{Seen: ago(90 * day), Content: password}},
@@ -125,13 +126,13 @@ func statusTo(out, errOut *bytes.Buffer) *statusOptions {
 }
 
 func TestStatusPrints(t *testing.T) {
-	for _, format := range []string{"", "wide", "json", "yaml", "name"} {
+	for _, format := range []string{"", "wide", "fleet", "json", "yaml", "name"} {
 		t.Run("as "+format, func(t *testing.T) {
 			out, errOut := &bytes.Buffer{}, &bytes.Buffer{}
 			o := statusTo(out, errOut)
 			o.output = format
 			s := sight()
-			if err := o.print(judge(s.Workloads), s); err != nil {
+			if err := o.print(judge(s.Workloads), []seen{{sight: s, fleets: judge(s.Workloads)}}); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, "status."+map[string]string{"": "txt"}[format]+format, out.String())
@@ -144,7 +145,7 @@ func TestStatusPrints(t *testing.T) {
 
 func TestExplainPrints(t *testing.T) {
 	s, w := sight(), mailer()
-	e := explained{judged: judged{w, w.Judge()}, sight: s, next: fleet.Next(w.Fleet), events: []cluster.Event{
+	e := explained{judged: judged{Workload: w, Result: w.Judge()}, sight: s, next: fleet.Next(w.Fleet), events: []cluster.Event{
 		{Time: ago(time.Hour), Type: "Warning", Reason: "InvalidConfiguration", Message: "a budget that is none", Count: 2},
 	}}
 	out := &bytes.Buffer{}

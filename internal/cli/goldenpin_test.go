@@ -94,7 +94,7 @@ func TestStatusOfPinnedFleetsPrints(t *testing.T) {
 			out, errOut := &bytes.Buffer{}, &bytes.Buffer{}
 			o := statusTo(out, errOut)
 			o.output = format
-			if err := o.print(judge(s.Workloads), s); err != nil {
+			if err := o.print(judge(s.Workloads), []seen{{sight: s, fleets: judge(s.Workloads)}}); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, "pinned."+format, out.String())
@@ -104,7 +104,7 @@ func TestStatusOfPinnedFleetsPrints(t *testing.T) {
 
 func TestExplainOfPinnedFleetsPrints(t *testing.T) {
 	for name, w := range map[string]cluster.Workload{"pricer": pricer(), "quoter": unpinned()} {
-		e := explained{judged: judged{w, w.Judge()}, sight: &cluster.Sight{Now: now}, next: fleet.Next(w.Fleet)}
+		e := explained{judged: judged{Workload: w, Result: w.Judge()}, sight: &cluster.Sight{Now: now}, next: fleet.Next(w.Fleet)}
 		out := &bytes.Buffer{}
 		if err := printExplanation(out, e); err != nil {
 			t.Fatal(err)

@@ -13,12 +13,14 @@ import (
 type judged struct {
 	cluster.Workload
 	fleet.Result
+	// context names the cluster where several were asked for.
+	context string
 }
 
 func judge(workloads []cluster.Workload) []judged {
 	out := make([]judged, 0, len(workloads))
 	for _, w := range workloads {
-		out = append(out, judged{w, w.Judge()})
+		out = append(out, judged{Workload: w, Result: w.Judge()})
 	}
 	return out
 }
@@ -40,6 +42,7 @@ func inStep(r fleet.Result) bool {
 // document is the fleet as it is printed in JSON and YAML.
 func (j judged) document() v1.Fleet {
 	f := v1.Fleet{
+		Context: j.context,
 		Workload: v1.WorkloadReference{
 			APIVersion: j.Kind.GroupVersion().String(), Kind: j.Kind.GroupVersionKind.Kind,
 			Namespace: j.Namespace, Name: j.Name, UID: j.UID,
@@ -49,10 +52,11 @@ func (j judged) document() v1.Fleet {
 		Since: seconds(j.Since), Reason: j.Reason, Stamp: j.Fleet.Stamp,
 		HeldBack: names(j.HeldBack), Behind: j.Behind,
 		Versions: []v1.FleetVersion{}, Objects: []v1.FleetObject{}, Pods: []v1.FleetPod{},
+		NextStart:  j.nextStarts(),
 		Unfinished: unfinishedDocument(j.Result.Unfinished), Problems: j.Problems,
 	}
 	for _, v := range j.Versions {
-		f.Versions = append(f.Versions, v1.FleetVersion{Version: v.Version, Applied: v.Applied, Pods: v.Pods})
+		f.Versions = append(f.Versions, v1.FleetVersion{Version: v.Version, Applied: v.Applied, Since: seconds(v.Since), Pods: v.Pods})
 	}
 	for _, o := range j.Fleet.Objects {
 		f.Objects = append(f.Objects, j.objectDocument(o))

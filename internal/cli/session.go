@@ -32,6 +32,24 @@ func (s *session) addFlags(root *cobra.Command) {
 	s.completeFlags(root)
 }
 
+// in is the session with another context of the kubeconfig.
+func (s *session) in(name string) *session {
+	flags := newFlags()
+	flags.CacheDir, flags.KubeConfig, flags.Namespace, flags.Context = s.flags.CacheDir, s.flags.KubeConfig, s.flags.Namespace, &name
+	flags.ClusterName, flags.AuthInfoName, flags.Timeout = s.flags.ClusterName, s.flags.AuthInfoName, s.flags.Timeout
+	flags.Insecure, flags.CertFile, flags.KeyFile, flags.CAFile = s.flags.Insecure, s.flags.CertFile, s.flags.KeyFile, s.flags.CAFile
+	flags.BearerToken, flags.APIServer, flags.TLSServerName = s.flags.BearerToken, s.flags.APIServer, s.flags.TLSServerName
+	flags.Impersonate, flags.ImpersonateUID, flags.ImpersonateGroup = s.flags.Impersonate, s.flags.ImpersonateUID, s.flags.ImpersonateGroup
+	flags.DisableCompression = s.flags.DisableCompression
+	other := *s
+	other.flags = flags
+	return &other
+}
+
+func newFlags() *genericclioptions.ConfigFlags {
+	return genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
+}
+
 // connect connects to the cluster that the flags name.
 func (s *session) connect() (*cluster.Connection, error) {
 	config, err := s.flags.ToRESTConfig()

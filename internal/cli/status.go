@@ -27,14 +27,17 @@ type statusFlags struct {
 	interval      time.Duration
 	exitCode      bool
 	noHeaders     bool
+	contexts      []string
 }
 
 // statusOptions are what status does.
 type statusOptions struct {
 	genericiooptions.IOStreams
-	clock clock.WithTicker
-	// look reads what the arguments select, in the namespace or, where it is "", in all.
-	look      func(context.Context) (*cluster.Sight, error)
+	clock  clock.WithTicker
+	screen Screen
+	// views are the clusters to look at: one, or those that are asked for by their contexts.
+	views []view
+	// namespace is that of the workloads, "" for all; of several clusters it may be another in each.
 	namespace string
 	// named says that workloads are named, selected that they are selected by labels.
 	named, selected bool
@@ -44,8 +47,8 @@ type statusOptions struct {
 	interval  time.Duration
 	exitCode  bool
 	noHeaders bool
-	// withNamespace shows a column of namespaces.
-	withNamespace bool
+	// everywhere asks for all namespaces; withNamespace shows a column of them.
+	everywhere, withNamespace bool
 }
 
 func newStatus(s *session, name string) *cobra.Command {
@@ -71,6 +74,17 @@ func newStatus(s *session, name string) *cobra.Command {
 			PODS counts the running pods by what they loaded: "18 applied, 6 older". Pods of which that is not
 			known are "unknown", pods that do not run yet "starting".
 
+			With -o fleet each fleet is drawn: one cell for each pod, a letter for each loaded version, what the
+			letters stand for, and the keys that a pod which starts now would read otherwise. On a terminal those
+			fleets are drawn below the table that are not in step, in colours unless NO_COLOR is set.
+
+			With --contexts several clusters are shown. One that cannot be read does not keep the others from
+			being shown; it is named, and the exit status is 2.
+
+			With -o wide, NEXT-START lists the keys that a pod which starts now would read otherwise than those of
+			its revision that run, as far as that is known: LEASE "10m" -> "2m" (18 pods). Values are shown of
+			ConfigMaps only, where the controller's history keeps them, and never where they look like a credential.
+
 			Exit status: 0, or 2 on any error. With --exit-code it is 1 when a fleet is not in step: split,
 			dormant, possibly dormant, rolling, waiting, held, unpinned, unfinished or rolled back. A fleet that
 			is only unknown does not count, nor does what may not be read.`),
@@ -86,6 +100,12 @@ func newStatus(s *session, name string) *cobra.Command {
 
 			# What changes, as it changes
 			tidemark status --watch
+
+			# One cell for each pod, by the version that it loaded
+			tidemark status -n mail deployment/mailer -o fleet
+
+			# The same namespace in three clusters
+			tidemark status --contexts east,west,test -n shop
 
 			# Names of fleets with pods known to be behind
 			tidemark status -A -o json | jq -r '.items[] | select(.behind > 0) | .workload.name'`),
@@ -103,6 +123,7 @@ func newStatus(s *session, name string) *cobra.Command {
 	}
 	flags.register(cmd)
 	completeFormat(cmd, statusFormats)
+	offer(cmd, "contexts", s.completeContexts)
 	return cmd
 }
 
@@ -110,58 +131,77 @@ func (f *statusFlags) register(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Show the fleets of all namespaces.")
 	set.StringVarP(&f.selector, "selector", "l", "", "Show only workloads whose labels match, such as app=web.")
-	set.StringVarP(&f.output, "output", "o", "", "Output format: wide, json, yaml or name.")
+	set.StringVarP(&f.output, "output", "o", "", "Output format: wide, fleet, json, yaml or name.")
 	set.BoolVarP(&f.watch, "watch", "w", false, "After the list, show each fleet again when it changes, until interrupted.")
 	set.DurationVar(&f.interval, "interval", f.interval, "How often --watch looks, at most.")
 	set.BoolVar(&f.exitCode, "exit-code", false, "Exit with 1 when a fleet is not in step.")
+	set.StringSliceVar(&f.contexts, "contexts", nil, "Show the fleets of these contexts of the kubeconfig, such as east,west.")
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Leave out the header line.")
 }
 
-var statusFormats = []string{"wide", "json", "yaml", "name"}
+const formatFleet = "fleet"
+
+var statusFormats = []string{"wide", formatFleet, "json", "yaml", "name"}
 
 func (f *statusFlags) toOptions(args []string) (*statusOptions, error) {
 	if err := checkFormat(f.output, statusFormats...); err != nil {
 		return nil, err
 	}
-	kinds, err := f.allKinds()
+	o := &statusOptions{
+		IOStreams: f.IOStreams, clock: f.Clock, screen: f.Screen, selected: f.selector != "",
+		output: f.output, watch: f.watch, interval: f.interval, exitCode: f.exitCode, noHeaders: f.noHeaders,
+		everywhere: f.allNamespaces, withNamespace: f.allNamespaces,
+	}
+	if len(f.contexts) > 0 {
+		return o, f.addContexts(o, args)
+	}
+	survey, err := f.survey(f.session, args)
 	if err != nil {
 		return nil, err
 	}
-	namespace, err := f.namespace()
+	o.namespace, o.named = survey.Namespace, len(survey.Targets) > 0
+	o.views = []view{{look: survey.Read}}
+	return o, nil
+}
+
+// survey is the look at the cluster of a session that the arguments ask for.
+func (f *statusFlags) survey(s *session, args []string) (cluster.Survey, error) {
+	kinds, err := s.allKinds()
 	if err != nil {
-		return nil, err
+		return cluster.Survey{}, err
+	}
+	namespace, err := s.namespace()
+	if err != nil {
+		return cluster.Survey{}, err
 	}
 	if f.allNamespaces {
 		namespace = ""
 	}
-	selected, err := selectWorkloads(args, namespace, kinds, f.mapper)
+	selected, err := selectWorkloads(args, namespace, kinds, s.mapper)
 	if err != nil {
-		return nil, err
+		return cluster.Survey{}, err
 	}
-	survey, err := f.session.survey(selected.kinds)
+	survey, err := s.survey(selected.kinds)
 	if err != nil {
-		return nil, err
+		return cluster.Survey{}, err
 	}
 	survey.Namespace, survey.Targets = namespace, selected.targets
 	if f.selector != "" {
 		if survey.Selector, err = labels.Parse(f.selector); err != nil {
-			return nil, usagef("--selector: %w", err)
+			return cluster.Survey{}, usagef("--selector: %w", err)
 		}
 	}
-	return &statusOptions{
-		IOStreams: f.IOStreams, clock: f.Clock,
-		look: survey.Read, namespace: namespace, named: len(selected.targets) > 0, selected: survey.Selector != nil,
-		output: f.output, watch: f.watch, interval: f.interval, exitCode: f.exitCode, noHeaders: f.noHeaders,
-		withNamespace: f.allNamespaces,
-	}, nil
+	return survey, nil
 }
 
 func (o *statusOptions) validate() error {
 	switch {
-	case o.named && o.withNamespace:
+	case o.named && o.everywhere:
 		return usagef("--all-namespaces does not go with names: a workload is named in one namespace")
 	case o.named && o.selected:
 		return usagef("--selector does not go with names")
+	case o.watch && o.withContexts():
+		return usagef("--watch does not go with --contexts")
 	case o.interval <= 0:
 		return usagef("--interval: %s is not positive", o.interval)
 	}
@@ -172,36 +212,35 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if o.watch {
 		return o.runWatch(ctx)
 	}
-	sight, err := o.look(ctx)
-	if err != nil {
+	seen := o.lookAll(ctx)
+	if !o.withContexts() && seen[0].err != nil {
+		return seen[0].err
+	}
+	var fleets []judged
+	for i := range seen {
+		seen[i].judge()
+		fleets = append(fleets, seen[i].fleets...)
+		o.remark(seen[i].remarks())
+	}
+	if err := o.print(fleets, seen); err != nil {
 		return err
 	}
-	fleets := judge(sight.Workloads)
-	o.remark(sight.Remarks)
-	if err := o.print(fleets, sight); err != nil {
-		return err
-	}
-	if err := notFound(sight.NotFound); err != nil {
+	if err := failures(seen); err != nil {
 		return err
 	}
 	return o.status(allInStep(fleets))
 }
 
-func (o *statusOptions) print(fleets []judged, sight *cluster.Sight) error {
+func (o *statusOptions) print(fleets []judged, seen []seen) error {
 	switch o.output {
 	case "json", "yaml":
-		list := v1.FleetList{
-			APIVersion: v1.APIVersion, Kind: v1.KindFleetList, Time: seconds(sight.Now),
-			Items: []v1.Fleet{}, Remarks: sight.Remarks,
-		}
-		for _, j := range fleets {
-			list.Items = append(list.Items, j.document())
-		}
-		return printDocument(o.Out, o.output, list)
+		return printDocument(o.Out, o.output, o.document(fleets, seen))
 	case "name":
 		return printNames(o.Out, fleets)
+	case formatFleet:
+		return o.drawAll(seen, false)
 	}
-	if len(fleets) == 0 && len(sight.NotFound) == 0 {
+	if len(fleets) == 0 && found(seen) {
 		where := "in any namespace"
 		if o.namespace != "" {
 			where = "in namespace " + o.namespace
@@ -213,14 +252,54 @@ func (o *statusOptions) print(fleets []judged, sight *cluster.Sight) error {
 	if !o.noHeaders && len(fleets) > 0 {
 		t.header()
 	}
-	for _, j := range fleets {
-		t.row(j, sight.Now)
+	for _, s := range seen {
+		for _, j := range s.fleets {
+			t.row(j, s.sight.Now)
+		}
 	}
-	return t.flush()
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if o.screen.Terminal && !o.noHeaders {
+		return o.drawAll(seen, true)
+	}
+	return nil
+}
+
+func (o *statusOptions) drawAll(seen []seen, below bool) error {
+	for _, s := range seen {
+		if s.sight == nil {
+			continue
+		}
+		if err := o.screen.drawAll(o.Out, s.fleets, s.sight.Now, below); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *statusOptions) document(fleets []judged, seen []seen) v1.FleetList {
+	list := v1.FleetList{APIVersion: v1.APIVersion, Kind: v1.KindFleetList, Items: []v1.Fleet{}}
+	for _, j := range fleets {
+		list.Items = append(list.Items, j.document())
+	}
+	for _, s := range seen {
+		if s.sight != nil && list.Time.IsZero() {
+			list.Time = seconds(s.sight.Now)
+		}
+		if o.withContexts() {
+			list.Contexts = append(list.Contexts, s.document())
+		} else {
+			list.Remarks = s.sight.Remarks
+		}
+	}
+	return list
 }
 
 func (o *statusOptions) newTable() *fleetTable {
-	return newFleetTable(o.Out, o.withNamespace, o.output == "wide")
+	t := newFleetTable(o.Out, o.withNamespace, o.output == "wide")
+	t.withContext = o.withContexts()
+	return t
 }
 
 // remark says what could not be read.

@@ -21,7 +21,7 @@ type fleetTable struct {
 		io.Writer
 		Flush() error
 	}
-	withNamespace, wide bool
+	withContext, withNamespace, wide bool
 }
 
 func newFleetTable(out io.Writer, withNamespace, wide bool) *fleetTable {
@@ -31,9 +31,9 @@ func newFleetTable(out io.Writer, withNamespace, wide bool) *fleetTable {
 func (t *fleetTable) header() {
 	columns := []string{"WORKLOAD", "MODE", "VERDICT", "AGE", "PODS", "REASON"}
 	if t.wide {
-		columns = []string{"WORKLOAD", "MODE", "VERDICT", "AGE", "SINCE", "PODS", "HELD-BACK", "REASON"}
+		columns = []string{"WORKLOAD", "MODE", "VERDICT", "AGE", "SINCE", "PODS", "HELD-BACK", "NEXT-START", "REASON"}
 	}
-	t.line("NAMESPACE", columns)
+	t.line("CONTEXT", "NAMESPACE", columns)
 }
 
 func (t *fleetTable) row(j judged, now time.Time) {
@@ -48,24 +48,27 @@ func (t *fleetTable) row(j judged, now time.Time) {
 			heldBack = strings.Join(names(j.HeldBack), ",")
 		}
 		columns = []string{
-			j.String(), j.modeText(), j.verdictText(), age, since, podsText(j.Result, true), heldBack, j.reasonText(),
+			j.String(), j.modeText(), j.verdictText(), age, since, podsText(j.Result, true), heldBack, j.nextStartText(), j.reasonText(),
 		}
 	}
-	t.line(j.Namespace, columns)
+	t.line(j.context, j.Namespace, columns)
 }
 
 // gone prints a line for a fleet whose workload is no more.
 func (t *fleetTable) gone(w cluster.Target) {
 	columns := []string{w.String(), "-", verdictGone, "-", "-", reasonGone}
 	if t.wide {
-		columns = []string{w.String(), "-", verdictGone, "-", "-", "-", "-", reasonGone}
+		columns = []string{w.String(), "-", verdictGone, "-", "-", "-", "-", "-", reasonGone}
 	}
-	t.line(w.Namespace, columns)
+	t.line("", w.Namespace, columns)
 }
 
-func (t *fleetTable) line(namespace string, columns []string) {
+func (t *fleetTable) line(context, namespace string, columns []string) {
 	if t.withNamespace {
 		columns = append([]string{namespace}, columns...)
+	}
+	if t.withContext {
+		columns = append([]string{context}, columns...)
 	}
 	fmt.Fprintln(t.w, strings.Join(columns, "\t"))
 }

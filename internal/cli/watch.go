@@ -26,13 +26,13 @@ type watching struct {
 	*statusOptions
 	table *fleetTable
 	// last is what was shown last of each fleet, by the UID of its workload.
-	last      map[string]shown
+	last      map[string]lastShown
 	allInStep bool
 	remarked  map[string]bool
 }
 
-// shown is what a watch keeps of a fleet.
-type shown struct {
+// lastShown is what a watch keeps of a fleet.
+type lastShown struct {
 	cluster.Target
 	// text is what a change of is worth another line.
 	text string
@@ -44,7 +44,7 @@ func (o *statusOptions) runWatch(ctx context.Context) error {
 	w := &watching{statusOptions: o, table: o.newTable(), allInStep: true, remarked: map[string]bool{}}
 	for first := true; ; first = false {
 		began := o.clock.Now()
-		sight, err := o.look(ctx)
+		sight, err := o.views[0].look(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return o.status(w.allInStep)
@@ -88,9 +88,9 @@ func (w *watching) show(sight *cluster.Sight, first bool) error {
 		w.table.header()
 	}
 	fleets := judge(sight.Workloads)
-	now := make(map[string]shown, len(fleets))
+	now := make(map[string]lastShown, len(fleets))
 	for _, j := range fleets {
-		now[j.UID] = shown{j.Target, j.text()}
+		now[j.UID] = lastShown{j.Target, j.text()}
 		if w.last[j.UID].text == now[j.UID].text {
 			continue
 		}
@@ -116,6 +116,8 @@ func (w *watching) showOne(j judged, now time.Time) error {
 		return w.document(j.document())
 	case "name":
 		return printNames(w.Out, []judged{j})
+	case formatFleet:
+		return w.screen.draw(w.Out, j, now)
 	}
 	w.table.row(j, now)
 	return nil
@@ -127,7 +129,7 @@ func (w *watching) showGone(t cluster.Target) error {
 		f := judged{Workload: cluster.Workload{Target: t}}.document()
 		f.Verdict, f.Reason, f.InStep = verdictGone, reasonGone, true
 		return w.document(f)
-	case "name":
+	case "name", formatFleet:
 		return nil
 	}
 	w.table.gone(t)

@@ -18,7 +18,7 @@ import (
 func looks(ctx context.Context, interrupt func(), o *statusOptions, clock *clocktesting.FakeClock, answers ...func() (*cluster.Sight, error)) {
 	n := 0
 	o.clock, o.interval = clock, time.Second
-	o.look = func(context.Context) (*cluster.Sight, error) {
+	o.views = []view{{look: func(context.Context) (*cluster.Sight, error) {
 		n++
 		if n > len(answers) {
 			interrupt()
@@ -31,7 +31,7 @@ func looks(ctx context.Context, interrupt func(), o *statusOptions, clock *clock
 			clock.Step(time.Minute)
 		}()
 		return answers[n-1]()
-	}
+	}}}
 }
 
 func seeing(workloads ...cluster.Workload) func() (*cluster.Sight, error) {

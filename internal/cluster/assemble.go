@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/fleet"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
@@ -93,7 +94,7 @@ func (r *reading) addObject(w *Workload, use workload.Consumption) {
 	}
 	log := r.memory.logs[use.Object]
 	facts := fleet.Object{
-		Use: use, Applied: o.content, Log: log, LogTo: r.memory.completeTo(log, o, r.objectsFrom),
+		Use: use, Applied: o.content, Log: log, Values: r.valuesOf(use.Object), LogTo: r.memory.completeTo(log, o, r.objectsFrom),
 		Live: o.live, Problem: o.problem,
 	}
 	if o.present {
@@ -108,6 +109,23 @@ func (r *reading) addObject(w *Workload, use workload.Consumption) {
 	if o.values != nil {
 		w.Values[use.Object] = o.values
 	}
+}
+
+// valuesOf are the values that were read of a ConfigMap and of its snapshots, by their sums.
+func (r *reading) valuesOf(source workload.Object) map[digest.Sum]string {
+	if !r.Values {
+		return nil
+	}
+	out := map[digest.Sum]string{}
+	for name, o := range r.objects {
+		if o.content == nil || name != source && r.copies[name] != source {
+			continue
+		}
+		for key, value := range o.values {
+			out[o.content.Data[key]] = value
+		}
+	}
+	return out
 }
 
 // keys are the names of the object's keys, as far as known.

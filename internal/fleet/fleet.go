@@ -99,6 +99,8 @@ type Object struct {
 	Applied *digest.Content
 	// Log is what is remembered of the object; empty when nothing is.
 	Log history.Log
+	// Values are values of a ConfigMap, and of its snapshots, that were read, by their sums.
+	Values map[digest.Sum]string
 	// LogTo is until when the log is known to be complete. For who has just read the object and found the log's last
 	// resourceVersion: the moment before that read. For who follows the object: now less how long a change may take to
 	// arrive. Else: the leader's last sign of life, less that and less how long it may take to save what it saw. Zero when

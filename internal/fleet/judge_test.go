@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -375,6 +376,60 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, judge(tc.fleet)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.want, judge(afterRestart(t, tc.fleet, false))); diff != "" {
+				t.Errorf("after a restart of the controller (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// afterRestart is the fleet as a controller knows it that was started again: its history comes from the API, and each object
+// was met anew; edited, with metadata that were edited while nobody watched.
+func afterRestart(t *testing.T, f Fleet, edited bool) Fleet {
+	t.Helper()
+	f.Objects = slices.Clone(f.Objects)
+	for i := range f.Objects {
+		o := &f.Objects[i]
+		if len(o.Log.Versions) == 0 || o.Applied == nil {
+			continue
+		}
+		shards, err := history.Encode([]history.Log{o.Log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		logs, err := history.Decode(o.Use.Object.Namespace, shards)
+		if err != nil || len(logs) != 1 {
+			t.Fatalf("read back %d logs, %v", len(logs), err)
+		}
+		last := logs[0].Newest()
+		obs := history.Observation{
+			At: last.Seen.Add(30 * time.Minute), Content: *o.Applied, UID: last.UID, ResourceVersion: last.ResourceVersion,
+			Lag: time.Second, Unwatched: last.Seen.Add(20 * time.Minute),
+		}
+		if edited {
+			obs.ResourceVersion += "1"
+		}
+		if obs.Content.Present {
+			logs[0].Observe(obs)
+		}
+		o.Log = logs[0]
+	}
+	return f
+}
+
+// TestSinceWhenSurvivesRestarts edits metadata while no controller runs: the content may have been any for a while then, but
+// what pods run has not been the applied one for longer.
+func TestSinceWhenSurvivesRestarts(t *testing.T) {
+	for name, f := range map[string]Fleet{
+		"dormant": fleetOf(edited, pods(2, oldPods)),
+		"split":   fleetOf(edited, join(pods(2, oldPods), pods(1, 100))),
+		"in-step": fleetOf(edited, pods(2, 100)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := judge(f), judge(afterRestart(t, f, true))
+			if diff := cmp.Diff(before, after); diff != "" || string(after.Verdict) != name || after.Since < 0 {
+				t.Errorf("(-before +after):\n%s", diff)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/history"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
@@ -14,6 +15,14 @@ func TestNext(t *testing.T) {
 	before := digest.OfConfigMap("shop", "pricing", map[string]string{"interval": "10m", "old": "1", "same": "1"}, nil)
 	after := digest.OfConfigMap("shop", "pricing", map[string]string{"interval": "2m", "new": "1", "same": "1"}, map[string][]byte{"logo": {1}})
 	o := remembered(event{0, before}, event{60, after})
+	o.Log.Values = history.Values{"interval": {"2m", "10m"}, "old": nil, "new": {"1"}}
+	is := func(text string) Value { return Value{There: true, Text: text, Kept: true} }
+	notKept, none := Value{There: true}, Value{}
+	interval := KeyChange{Object: used, Key: "interval", Change: Changed, From: is("10m"), To: is("2m")}
+	old := KeyChange{Object: used, Key: "old", Change: Removed, From: notKept, To: none}
+	added := KeyChange{Object: used, Key: "new", Change: Added, From: none, To: is("1")}
+	logo := KeyChange{Object: used, Key: "logo", Change: Added, From: none, To: notKept}
+	by := func(pods int, c KeyChange) KeyChange { c.Pods = pods; return c }
 	named := workload.Consumption{Object: used, Env: workload.Keys{Names: []string{"interval", "same"}}}
 
 	for name, tc := range map[string]struct {
@@ -23,16 +32,19 @@ func TestNext(t *testing.T) {
 		"pods that run what is applied": {pods(2, newPods), []KeyChange{}},
 		"pods that read everything into the environment": {
 			pods(2, oldPods),
-			[]KeyChange{{used, "interval", 2, Changed, ""}, {used, "new", 2, Added, ""}, {used, "old", 2, Removed, ""}},
+			[]KeyChange{by(2, interval), by(2, added), by(2, old)},
 		},
 		"pods that read everything as files": {
 			pods(1, oldPods, reading(filesOf(false))),
-			[]KeyChange{{used, "interval", 1, Changed, ""}, {used, "logo", 1, Added, ""}, {used, "new", 1, Added, ""}, {used, "old", 1, Removed, ""}},
+			[]KeyChange{by(1, interval), by(1, logo), by(1, added), by(1, old)},
 		},
-		"pods that read two keys": {pods(1, oldPods, reading(named)), []KeyChange{{used, "interval", 1, Changed, ""}}},
+		"pods that read two keys": {pods(1, oldPods, reading(named)), []KeyChange{by(1, interval)}},
 		"pods of which it is not known": {
 			join(pods(1, oldPods, reading(named)), pods(2, 60, unsettled)),
-			[]KeyChange{{used, "", 2, Unsure, ""}, {used, "interval", 1, Changed, ""}},
+			[]KeyChange{
+				{Object: used, Pods: 2, Change: Unsure, Why: "it changed between 2026-06-01T10:59:59Z and 2026-06-01T11:00:00Z, while it may have been read"},
+				by(1, interval),
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,6 +52,62 @@ func TestNext(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestStarts(t *testing.T) {
+	content := func(data map[string]string) digest.Content { return digest.OfConfigMap("shop", "pricing", data, nil) }
+	first, second := content(map[string]string{"interval": "10m"}), content(map[string]string{"interval": "5m"})
+	third := content(map[string]string{"interval": "2m"})
+	o := remembered(event{0, first}, event{40, second}, event{60, third})
+	o.Log.Values = history.Values{"interval": {"2m", "5m", "10m"}}
+	is := func(text string) Value { return Value{There: true, Text: text, Kept: true} }
+	from := func(pods int, text string) KeyChange {
+		return KeyChange{Object: used, Key: "interval", Pods: pods, Change: Changed, From: is(text), To: is("2m")}
+	}
+	needed := wholeEnv
+	needed.RequiredKeys = []string{"interval"}
+	removed := remembered(event{0, first}, event{60, content(nil)})
+	removed.Log.Values = history.Values{"interval": {"10m"}}
+	gone := from(2, "10m")
+	gone.Change, gone.To, gone.Blocks = Removed, Value{}, true
+
+	for name, tc := range map[string]struct {
+		fleet Fleet
+		want  []Start
+	}{
+		"revisions whose pods read what is applied when they start": {
+			fleetOf(o, join(pods(2, oldPods, ofRevision("r1")), pods(1, 50, ofRevision("r1")), pods(3, newPods, ofRevision("r2")))),
+			[]Start{{"r1", 3, []KeyChange{from(2, "10m"), from(1, "5m")}}, {"r2", 3, []KeyChange{}}},
+		},
+		"an old revision that is pinned to what its pods run with": {
+			pinnedTo(newCopy, edited, join(pods(2, oldPods, ofRevision("r1"), to(oldCopy)), pods(1, newPods, ofRevision("r2"), to(newCopy), stamped))),
+			[]Start{{"r1", 2, []KeyChange{}}, {"r2", 1, []KeyChange{}}},
+		},
+		"an old revision that is not pinned and requires what was removed": {
+			fleetOf(removed, join(pods(2, oldPods, ofRevision("r1"), reading(needed)), pods(1, newPods, ofRevision("r2"), stamped))),
+			[]Start{{"r1", 2, []KeyChange{gone}}, {"r2", 1, []KeyChange{}}},
+		},
+		"pods that do not run yet run with nothing": {fleetOf(o, pods(2, newPods, notStarted)), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Starts(tc.fleet)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheValuesOfCopiesAreThoseThatWereRead(t *testing.T) {
+	f := pinnedTo(newCopy, edited, pods(1, oldPods, to(oldCopy)))
+	before, after := interval("10m"), interval("2m")
+	f.Objects[0].Values = map[digest.Sum]string{before.Data["interval"]: "10m", after.Data["interval"]: "2m"}
+	want := []KeyChange{{
+		Object: used, Key: "interval", Pods: 1, Change: Changed, KeptIn: oldCopy,
+		From: Value{There: true, Text: "10m", Kept: true}, To: Value{There: true, Text: "2m", Kept: true},
+	}}
+	if diff := cmp.Diff(want, Next(f)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

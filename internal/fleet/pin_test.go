@@ -330,8 +330,11 @@ func TestPinnedSecretsUnderAnotherKeyDoNotCompare(t *testing.T) {
 }
 
 func TestNextOfAPinnedTemplateIsWhatItPins(t *testing.T) {
-	change := func(pods int, kept string) []KeyChange { return []KeyChange{{used, "interval", pods, Changed, kept}} }
-	unsure := []KeyChange{{used, "", 1, Unsure, ""}}
+	there := Value{There: true}
+	change := func(pods int, kept string) []KeyChange {
+		return []KeyChange{{Object: used, Key: "interval", Pods: pods, Change: Changed, From: there, To: there, KeptIn: kept}}
+	}
+	unsure := []KeyChange{{Object: used, Pods: 1, Change: Unsure, Why: "what it would read is not known"}}
 	none := optional(edited)
 	for name, tc := range map[string]struct {
 		fleet Fleet
@@ -345,7 +348,8 @@ func TestNextOfAPinnedTemplateIsWhatItPins(t *testing.T) {
 		"a template whose copy is not known": {pinnedTo("pricing-lost", edited, pods(1, newPods, to(newCopy))), unsure},
 		"a template without pins":            {pinnedTo("", edited, pods(1, oldPods, to(oldCopy))), change(1, oldCopy)},
 		"a template that pins an absence": {
-			pinnedTo(v1.AbsentName, none, pods(1, newPods, readsOptionally, to(newCopy))), []KeyChange{{used, "interval", 1, Removed, newCopy}},
+			pinnedTo(v1.AbsentName, none, pods(1, newPods, readsOptionally, to(newCopy))),
+			[]KeyChange{{Object: used, Key: "interval", Pods: 1, Change: Removed, From: there, KeptIn: newCopy}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

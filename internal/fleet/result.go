@@ -90,7 +90,9 @@ type VersionCount struct {
 	Version string
 	// Applied says that this version is the applied one.
 	Applied bool
-	Pods    int
+	// Since is from when on all of it surely was applied, as far back as is remembered; zero when that is not known.
+	Since time.Time
+	Pods  int
 }
 
 // Result is what is known of a fleet.

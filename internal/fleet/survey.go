@@ -232,7 +232,7 @@ func (s survey) versions() []VersionCount {
 		if p.standing == starting {
 			continue
 		}
-		v := VersionCount{Version: p.result.Version, Applied: p.standing == current}
+		v := VersionCount{Version: p.result.Version, Applied: p.standing == current, Since: s.appliedFrom(p)}
 		i := slices.IndexFunc(out, func(c VersionCount) bool { return c.Version == v.Version && c.Applied == v.Applied })
 		if i < 0 {
 			i, out = len(out), append(out, v)
@@ -243,6 +243,39 @@ func (s survey) versions() []VersionCount {
 		return cmp.Or(rank(a)-rank(b), cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Version, b.Version))
 	})
 	return out
+}
+
+// appliedFrom is from when on what a pod loaded surely was applied, all of it; zero when that is not known.
+func (s survey) appliedFrom(p surveyed) time.Time {
+	var from time.Time
+	for _, x := range p.findings {
+		if x.Digest == "" {
+			return time.Time{}
+		}
+		at := x.appliedFrom(s.Fleet)
+		if at.IsZero() {
+			return time.Time{}
+		}
+		from = later(from, at)
+	}
+	return from.UTC()
+}
+
+// appliedFrom is from when on what was loaded of the object was applied, the last time it was; of a copy that no log tells of it
+// is when the copy was made.
+func (f finding) appliedFrom(of *Fleet) time.Time {
+	versions := f.object.Log.Versions
+	last := len(versions) - 1
+	for last >= 0 && versions[last].Content.Consumed(f.use) != f.Digest {
+		last--
+	}
+	if last < 0 {
+		return of.Snapshots[pinned(f.Object, f.Snapshot)].Created
+	}
+	for last > 0 && versions[last-1].Content.Consumed(f.use) == f.Digest {
+		last--
+	}
+	return versions[last].Seen
 }
 
 // rank orders versions: the applied one, older ones, unknown ones.
