@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -23,6 +24,8 @@ type Config struct {
 	Plugin bool
 	// Build is what was built.
 	Build Build
+	// Getenv reads the environment; nil reads that of the process.
+	Getenv func(string) string
 	// Margins are those of inference; the zero value has the defaults, which are safe.
 	Margins fleet.Settings
 	// Screen is where the output goes; the zero value is no terminal.
@@ -58,9 +61,12 @@ func Run(ctx context.Context, config Config, args []string) int {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	var usage usageError
+	var ended statusError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &ended):
+		return ended.report(config.ErrOut, cmd.CommandPath())
 	case errors.Is(err, errNotInStep):
 		return exitNotInStep
 	case errors.Is(err, errDiffers):
@@ -81,6 +87,32 @@ func Run(ctx context.Context, config Config, args []string) int {
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// statusError ends a run with a certain exit status. Without an error within, nothing is reported.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e statusError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.status)
+	}
+	return e.err.Error()
+}
+
+func (e statusError) Unwrap() error { return e.err }
+
+func (e statusError) report(w io.Writer, command string) int {
+	var usage usageError
+	switch {
+	case errors.As(e.err, &usage):
+		fmt.Fprintf(w, "error: %v\nSee '%s --help'.\n", e.err, command)
+	case e.err != nil:
+		fmt.Fprintf(w, "error: %v\n", e.err)
+	}
+	return e.status
+}
 
 // New makes the command line.
 func New(config Config) *cobra.Command {
@@ -117,6 +149,6 @@ func New(config Config) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	s.addFlags(root)
 	root.AddCommand(newStatus(s, name), newExplain(s, name), newPause(s, name), newResume(s, name), newGC(s, name), newVersion(s, name),
-		newHistory(s, name), newDiff(s, name), newRollback(s, name), newCheck(s, name))
+		newHistory(s, name), newDiff(s, name), newRollback(s, name), newCheck(s, name), newGuard(s, name))
 	return root
 }

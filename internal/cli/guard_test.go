@@ -1,0 +1,303 @@
+//go:build linux
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+)
+
+// passwordMarker stands for a password among the arguments and in the environment.
+const passwordMarker = "S3cretMarker"
+
+// guardedCluster is an API server that knows leases and Helm's records, as far as a guard uses it.
+type guardedCluster struct {
+	t       *testing.T
+	url     string
+	mu      sync.Mutex
+	lease   *coordinationv1.Lease
+	version int
+	// records are the labels of Helm's records by name.
+	records map[string]map[string]string
+	// forbidden are resources that nobody may touch.
+	forbidden []string
+	// traffic is all that was sent.
+	traffic strings.Builder
+	writes  int
+}
+
+func newGuardedCluster(t *testing.T) *guardedCluster {
+	c := &guardedCluster{t: t, records: map[string]map[string]string{}}
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	c.url = server.URL
+	return c
+}
+
+func (c *guardedCluster) record(revision int, status string) {
+	c.records[fmt.Sprintf("sh.helm.release.v1.web.v%d", revision)] = map[string]string{
+		"owner": "helm", "name": "web", "version": strconv.Itoa(revision), "status": status,
+	}
+}
+
+func (c *guardedCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	fmt.Fprintf(&c.traffic, "%s %s %s %s\n", r.Method, r.URL, r.Header, body)
+	part := strings.Split(r.URL.Path, "/")
+	resource := part[slices.Index(part, "namespaces")+2]
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case slices.Contains(c.forbidden, resource):
+		c.refuse(w, http.StatusForbidden, "Forbidden")
+	case resource == "leases":
+		c.serveLease(w, r.Method, body)
+	case resource == "secrets":
+		var items []any
+		for name, labels := range c.records {
+			items = append(items, map[string]any{"metadata": map[string]any{
+				"name": name, "namespace": "prod", "labels": labels, "creationTimestamp": "2026-11-30T11:00:00Z",
+			}})
+		}
+		c.answer(w, map[string]any{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "items": items})
+	default:
+		c.answer(w, map[string]any{"kind": "List", "apiVersion": "v1", "items": []any{}})
+	}
+}
+
+func (c *guardedCluster) serveLease(w http.ResponseWriter, method string, body []byte) {
+	if method == http.MethodGet && c.lease == nil {
+		c.refuse(w, http.StatusNotFound, "NotFound")
+		return
+	}
+	if method != http.MethodGet {
+		c.lease = &coordinationv1.Lease{}
+		if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, c.lease); err != nil {
+			c.t.Errorf("%v: %s", err, body)
+		}
+		c.version++
+		c.writes++
+		c.lease.ResourceVersion, c.lease.Kind, c.lease.APIVersion = strconv.Itoa(c.version), "Lease", "coordination.k8s.io/v1"
+	}
+	c.answer(w, c.lease)
+}
+
+func (c *guardedCluster) answer(w http.ResponseWriter, document any) {
+	if err := json.NewEncoder(w).Encode(document); err != nil {
+		c.t.Error(err)
+	}
+}
+
+func (c *guardedCluster) refuse(w http.ResponseWriter, code int, reason string) {
+	w.WriteHeader(code)
+	c.answer(w, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": reason})
+}
+
+// program puts a program in place of helm, and gives its path. It writes its arguments to standard output.
+func program(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "helm")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // it is to be executed
+		t.Fatal(err)
+	}
+	return path
+}
+
+// guard runs the guard with its flags and a command.
+func (c *guardedCluster) guard(args ...string) (code int, out, errOut string) {
+	c.t.Helper()
+	var o, e bytes.Buffer
+	code = Run(c.t.Context(), Config{
+		IOStreams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &o, ErrOut: &e}, Clock: clock.RealClock{},
+		Getenv: func(name string) string {
+			return map[string]string{"GITHUB_TRIGGERING_ACTOR": "ann", "HELM_KUBEAPISERVER": c.url, "SECRET": passwordMarker}[name]
+		},
+	}, append([]string{"guard"}, args...))
+	return code, o.String(), e.String()
+}
+
+func TestAGuardedCommandRunsUnderItsLease(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	c := newGuardedCluster(t)
+	c.record(6, "superseded")
+	c.record(7, "deployed")
+	code, out, errOut := c.guard("--policy", "forward", "--allow-policy", "forward", "--", program(t, `echo "$@"; echo "id $TIDEMARK_DEPLOY"; exit 9`),
+		"upgrade", "web", "./chart", "-n", "prod", "--set", "password="+passwordMarker, "--timeout", "20m")
+	id := c.lease.Labels[v1.LabelDeploy]
+	if code != 9 || errOut != "" {
+		t.Errorf("exit status %d, said %q", code, errOut)
+	}
+	if want := "upgrade --labels=tidemark.dev/deploy=" + id + " web ./chart -n prod --set password=" + passwordMarker + " --timeout 20m\nid " + id + "\n"; out != want {
+		t.Errorf("helm was run with %q, want %q", out, want)
+	}
+	a := c.lease.Annotations
+	if c.lease.Namespace != "prod" || c.lease.Name != "tidemark-deploy-web" || a[v1.AnnotationDeployRevision] != "8" || a[v1.AnnotationDeployExitStatus] != "9" ||
+		a[v1.AnnotationDeployStartedBy] != "ann" || a[v1.AnnotationDeployTimeout] != "1h20m0s" || a[v1.AnnotationDeployPolicy] != "forward" || *c.lease.Spec.LeaseDurationSeconds != 180 {
+		t.Errorf("lease %+v", c.lease)
+	}
+	if c.writes != 3 {
+		t.Errorf("%d writes; taking, starting and ending are 3", c.writes)
+	}
+	if strings.Contains(c.traffic.String(), passwordMarker) {
+		t.Errorf("the password was sent:\n%s", c.traffic.String())
+	}
+}
+
+func TestWhatChangesNoReleaseTakesNoLease(t *testing.T) {
+	c := newGuardedCluster(t)
+	for _, args := range [][]string{{"list"}, {"upgrade", "web", "./chart", "--dry-run=server"}, {"template", "web", "./chart"}} {
+		code, out, errOut := c.guard(append([]string{"--", program(t, `echo "$@"`)}, args...)...)
+		if code != 0 || out != strings.Join(args, " ")+"\n" || errOut != "" || c.traffic.Len() > 0 {
+			t.Errorf("%v: exit status %d, printed %q %q, sent %q", args, code, out, errOut, c.traffic.String())
+		}
+	}
+}
+
+func TestWithoutALeaseTheCommandRunsAllTheSame(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	helm := program(t, "echo ran")
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for name, c := range map[string]*guardedCluster{"no right": {forbidden: []string{"leases", "secrets", "configmaps"}}, "no API": {url: gone.URL}} {
+		c.t, c.records = t, map[string]map[string]string{}
+		if c.url == "" {
+			server := httptest.NewServer(c)
+			defer server.Close()
+			c.url = server.URL
+		}
+		code, out, errOut := c.guard("--", helm, "upgrade", "web", "./chart", "--set", "password="+passwordMarker)
+		if code != 0 || out != "ran\n" || !strings.Contains(errOut, "the deploy is not guarded") || !strings.Contains(errOut, "whether release default/web is pending is not known") {
+			t.Errorf("%s: exit status %d, printed %q, said %q", name, code, out, errOut)
+		}
+		code, out, errOut = c.guard("--require-lease", "--", helm, "upgrade", "web", "./chart", "--set", "password="+passwordMarker)
+		if code != exitGuard || out != "" || !strings.Contains(errOut, "no lease: ") || strings.Contains(errOut, passwordMarker) {
+			t.Errorf("%s, and a lease required: exit status %d, printed %q, said %q", name, code, out, errOut)
+		}
+	}
+}
+
+func TestAPendingReleaseIsNotDeployedTo(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	c := newGuardedCluster(t)
+	c.record(1, "deployed")
+	c.record(2, "pending-upgrade")
+	code, out, errOut := c.guard("--policy", "rollback", "--", program(t, "echo ran"), "upgrade", "web", "./chart", "-n", "prod")
+	if code != exitGuard || out != "" || !strings.Contains(errOut, "release prod/web is pending-upgrade since 2026-11-30T11:00:00Z, and that is unguarded") {
+		t.Errorf("exit status %d, printed %q, said %q", code, out, errOut)
+	}
+	if got := c.lease.Annotations[v1.AnnotationDeployExitStatus]; got != "125" {
+		t.Errorf("the lease tells of exit status %q", got)
+	}
+}
+
+func TestASecondGuardIsRefused(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	c := newGuardedCluster(t)
+	helm := program(t, "echo started; sleep 600")
+	ctx, stop := context.WithCancel(t.Context())
+	started, w := io.Pipe()
+	go func() {
+		Run(ctx, Config{
+			IOStreams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: w, ErrOut: io.Discard}, Clock: clock.RealClock{},
+			Getenv: func(name string) string { return map[string]string{"HELM_KUBEAPISERVER": c.url}[name] },
+		}, []string{"guard", "--timeout", "8s", "--started-by", "bob", "--", helm, "upgrade", "web", "./chart"})
+		_ = w.Close()
+	}()
+	if _, err := io.ReadFull(started, make([]byte, len("started"))); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, started) }()
+	code, out, errOut := c.guard("--timeout", "5s", "--", helm, "upgrade", "web", "./chart")
+	if code != exitGuard || out != "" || !strings.Contains(errOut, "release default/web is being deployed by bob") {
+		t.Errorf("exit status %d, printed %q, said %q", code, out, errOut)
+	}
+	code, out, errOut = c.guard("--wait-for-lock=1m", "--", program(t, "echo second"), "upgrade", "web", "./chart")
+	if code != 0 || out != "second\n" || !strings.Contains(errOut, "waiting for its end") {
+		t.Errorf("exit status %d, printed %q, said %q", code, out, errOut)
+	}
+	stop()
+}
+
+func TestWrongCallsOfGuardHaveTheGuardsExitStatus(t *testing.T) {
+	c := newGuardedCluster(t)
+	for args, want := range map[string]string{
+		"":                                             "name the command to run after --",
+		"--policy force -- helm upgrade web c":         `"force" is no policy`,
+		"--allow-policy x -- helm upgrade web c":       `"x" is no policy`,
+		"--lease-duration 1500ms -- helm list":         "whole number of seconds",
+		"--timeout -1s -- helm list":                   "cannot be negative",
+		"--frobnicate -- helm list":                    "unknown flag",
+		"-- ./deploy.sh":                               "name the release that ./deploy.sh deploys with --release",
+		"--release Web -- ./deploy.sh":                 "no name of a release",
+		"-- helm frobnicate web":                       "name it with --release",
+		"-- helm upgrade --frob web " + passwordMarker: "flag --frob is not known here",
+		"-n prod -- helm upgrade web c":                "come from helm's own flags",
+		"--release db -- helm upgrade web c":           "leave --release out",
+		"--require-lease -- helm install ./chart -g":   "a release whose name helm makes up",
+	} {
+		code, out, errOut := c.guard(strings.Fields(args)...)
+		if code != exitGuard || out != "" || !strings.Contains(errOut, want) || strings.Contains(errOut, passwordMarker) {
+			t.Errorf("guard %s: exit status %d, printed %q, said %q, want %q", args, code, out, errOut, want)
+		}
+	}
+}
+
+func TestACommandThatDoesNotStartHasTheStatusOfEnv(t *testing.T) {
+	c := newGuardedCluster(t)
+	none := filepath.Join(t.TempDir(), "helm")
+	if code, _, errOut := c.guard("--", none, "list"); code != 127 || !strings.Contains(errOut, "run the command: ") {
+		t.Errorf("exit status %d, said %q", code, errOut)
+	}
+	if err := os.WriteFile(none, []byte("no program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, _ := c.guard("--", none, "list"); code != 126 {
+		t.Errorf("exit status %d", code)
+	}
+}
+
+func TestASignalBeforeTheCommandEndsTheGuard(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	c := newGuardedCluster(t)
+	duration := int32(180)
+	c.lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "tidemark-deploy-web", ResourceVersion: "1"}}
+	c.lease.Spec.LeaseDurationSeconds = &duration
+	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGTERM) // as the program's main does
+	defer stop()
+	waiting, w := io.Pipe()
+	go func() {
+		_, _ = io.ReadFull(waiting, make([]byte, len("remark: ")))
+		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+		_, _ = io.Copy(io.Discard, waiting)
+	}()
+	code := Run(ctx, Config{
+		IOStreams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: io.Discard, ErrOut: w}, Clock: clock.RealClock{},
+		Getenv: func(name string) string { return map[string]string{"HELM_KUBEAPISERVER": c.url}[name] },
+	}, []string{"guard", "--wait-for-lock=1h", "--", program(t, "echo ran"), "upgrade", "web", "./chart"})
+	if code != 143 || c.writes > 0 {
+		t.Errorf("exit status %d, %d writes", code, c.writes)
+	}
+}

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/guard"
+	"tidemark.dev/tidemark/internal/helmline"
+	"tidemark.dev/tidemark/internal/process"
+	"tidemark.dev/tidemark/internal/release"
+)
+
+// guardOptions are what guard does.
+type guardOptions struct {
+	*session
+	flags   *guardFlags
+	args    []string
+	getenv  func(string) string
+	policy  release.Policy
+	allowed release.Policy
+	// name of the release; "" where Helm makes one up.
+	name string
+	// helm is the command line where it is one of helm's that the guard understands; nil for any other command.
+	helm    *helmline.Command
+	timeout time.Duration
+}
+
+// unguarded reports whether the command needs no guard, because it changes no release.
+func (o *guardOptions) unguarded() bool {
+	return o.helm != nil && o.helm.Operation == release.NoOperation
+}
+
+func (o *guardOptions) operation() release.Operation {
+	if o.helm == nil {
+		return release.NoOperation
+	}
+	return o.helm.Operation
+}
+
+func (o *guardOptions) remark(text string) { fmt.Fprintln(o.ErrOut, "remark:", text) }
+
+// run takes the lease, looks at the release, and runs the command.
+func (o *guardOptions) run(ctx context.Context) error {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+	r := guard.Run{Command: o.command(o.args, ""), Timeout: o.timeout, Signals: signals, Clock: o.Clock, Say: o.remark}
+	if o.unguarded() {
+		r.Timeout = 0
+		return ended(r.Do(ctx))
+	}
+	if o.name == "" {
+		if o.flags.requireLease {
+			return errors.New("no lease can be taken on a release whose name helm makes up: name it, or leave --require-lease out")
+		}
+		o.remark("helm makes up the name of the release, so the deploy is not guarded")
+		return ended(r.Do(ctx))
+	}
+	d, c, err := o.deploy(ctx)
+	if err != nil {
+		return o.without(ctx, r, err)
+	}
+	if err := o.prepare(ctx, &r, d, c); err != nil {
+		return o.interrupted(r, err)
+	}
+	r.Command = o.command(o.labelled(d.ID), d.ID)
+	stop := o.follow(ctx, c, d.Release)
+	defer stop()
+	return ended(r.Do(ctx))
+}
+
+// ended is the outcome of the command.
+func ended(status int, err error) error {
+	switch {
+	case err != nil && status == 0:
+		return err // the guard's own
+	case err != nil:
+		return statusError{status, fmt.Errorf("run the command: %w", err)}
+	case status != 0:
+		return statusError{status: status}
+	}
+	return nil
+}
+
+// without runs the command where no cluster can be reached at all.
+func (o *guardOptions) without(ctx context.Context, r guard.Run, why error) error {
+	if o.flags.requireLease {
+		return fmt.Errorf("no lease: %w", why)
+	}
+	o.remark(fmt.Sprintf("the deploy is not guarded: %v", why))
+	return ended(r.Do(ctx))
+}
+
+// interrupted ends a guard whose command has not started; the lease, if it has one, says so.
+func (o *guardOptions) interrupted(r guard.Run, why error) error {
+	status := exitGuard
+	select {
+	case s := <-r.Signals:
+		if n, is := s.(syscall.Signal); is {
+			status, why = 128+int(n), fmt.Errorf("interrupted before the command was started: %w", why)
+		}
+	default:
+	}
+	if r.Hold != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), requestPatience)
+		defer cancel()
+		if err := r.Hold.Finish(ctx, release.Outcome{Time: o.Clock.Now(), ExitStatus: status}); err != nil {
+			o.remark(err.Error())
+		}
+	}
+	return statusError{status, why}
+}
+
+// deploy connects to the cluster, and says what the lease is to tell.
+func (o *guardOptions) deploy(ctx context.Context) (guard.Deploy, *cluster.Connection, error) {
+	c, namespace, err := o.target()
+	if err != nil {
+		return guard.Deploy{}, nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	d := guard.Deploy{
+		ID: guard.NewID(), Release: types.NamespacedName{Namespace: namespace, Name: o.name}, Holder: fmt.Sprintf("%s/%d", host, os.Getpid()),
+		Starter: o.flags.startedBy, Job: guard.Link(o.flags.job), Timeout: o.timeout, Duration: o.flags.leaseDuration, Policy: o.allowed,
+	}
+	if d.Starter == "" {
+		d.Starter = guard.Starter(o.getenv)
+	}
+	if d.Job == "" {
+		d.Job = guard.Job(o.getenv)
+	}
+	if pod := guard.OwnPod(o.flags.serviceAccountDir); pod != nil {
+		o.warn(ctx, *pod)
+		if pod.KnownTo(ctx, c.Client) {
+			d.Pod = pod
+		}
+	}
+	return d, c, nil
+}
+
+// prepare takes the lease, finds out what the release is in, and recovers what an earlier deploy left there.
+func (o *guardOptions) prepare(ctx context.Context, r *guard.Run, d guard.Deploy, c *cluster.Connection) error {
+	keeper := guard.Keeper{Client: c.Client, Clock: o.Clock, Server: c.Now, Say: o.remark}
+	hold, before, err := keeper.Take(ctx, d, o.flags.waitForLock)
+	var known *guard.Before
+	switch {
+	case err == nil:
+		r.Hold, known = hold, &before
+	case !guard.IsOut(err):
+		return err
+	case o.flags.requireLease:
+		return fmt.Errorf("no lease: %w", err)
+	default:
+		o.remark(fmt.Sprintf("the deploy is not guarded: %v", err))
+	}
+	look := func(ctx context.Context) error { return o.preflight(ctx, r, d, c, known) }
+	if hold == nil {
+		return look(ctx)
+	}
+	return hold.While(ctx, look)
+}
+
+// preflight looks at the release, and recovers it where that is called for.
+func (o *guardOptions) preflight(ctx context.Context, r *guard.Run, d guard.Deploy, c *cluster.Connection, before *guard.Before) error {
+	if o.helm != nil && o.helm.Driver == helmline.SQL {
+		o.remark("helm keeps its records in a database, so whether the release is pending is not looked at")
+		return nil
+	}
+	f, err := guard.Preflight{
+		Client: c.Client, Now: c.Now, Release: d.Release, Before: before, Operation: o.operation(), Policy: o.policy,
+		UnguardedAfter: o.flags.recoverUnguarded,
+	}.Look(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return err
+	case err != nil:
+		o.remark(fmt.Sprintf("whether release %s is pending is not known: %v", d.Release, err))
+		return nil
+	}
+	for _, text := range f.Remarks {
+		o.remark(text)
+	}
+	if f.Refusal != "" {
+		return fmt.Errorf("%s: the command is not run", f.Refusal)
+	}
+	r.Revision = f.Revision
+	if f.Plan.Action.Writes() {
+		return o.recover(ctx, r, d, f)
+	}
+	return nil
+}
+
+// labelled is the command line with the id of the deploy, where helm can note it.
+func (o *guardOptions) labelled(id string) []string {
+	if o.helm == nil || o.flags.noLabel {
+		return o.args
+	}
+	return o.helm.Labels(v1.LabelDeploy, id)
+}
+
+func (o *guardOptions) command(args []string, id string) process.Command {
+	env := os.Environ()
+	if id != "" {
+		env = append(env, v1.EnvDeploy+"="+id)
+	}
+	in, is := o.In.(*os.File)
+	return process.Command{
+		Args: args, Env: env, Stdin: o.In, Stdout: o.Out, Stderr: o.ErrOut, Terminal: is && term.IsTerminal(int(in.Fd())),
+	}
+}

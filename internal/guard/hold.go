@@ -1,0 +1,193 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/release"
+)
+
+// Why a command must be stopped.
+var (
+	// ErrLost says that another guard has taken the lease.
+	ErrLost = errors.New("another guard has taken the lease")
+	// ErrSilent says that the lease could not be renewed for two thirds of its duration.
+	ErrSilent = errors.New("the lease could not be renewed for two thirds of its duration")
+)
+
+// Hold is a lease that was taken.
+type Hold struct {
+	keeper Keeper
+	deploy Deploy
+
+	mu      sync.Mutex
+	lease   *coordinationv1.Lease
+	renewed time.Time // when the last write that went through was begun
+}
+
+// Started notes that the command starts, at this time by the API server's clock, and which revision it writes; 0 where that is
+// not known.
+func (h *Hold) Started(ctx context.Context, revision int64) error {
+	return h.write(ctx, func(l *coordinationv1.Lease) {
+		l.Annotations[v1.AnnotationDeployBegan] = text(h.keeper.Server())
+		if revision > 0 {
+			l.Annotations[v1.AnnotationDeployRevision] = strconv.FormatInt(revision, 10)
+		}
+	})
+}
+
+// Signalled notes the first signal that the guard got.
+func (h *Hold) Signalled(ctx context.Context, signal string) error {
+	return h.write(ctx, func(l *coordinationv1.Lease) {
+		if l.Annotations[v1.AnnotationDeploySignal] == "" {
+			l.Annotations[v1.AnnotationDeploySignal] = signal + " " + text(h.keeper.Clock.Now())
+		}
+	})
+}
+
+// Finish notes that the command has ended. Nothing is written with the lease afterwards.
+func (h *Hold) Finish(ctx context.Context, outcome release.Outcome) error {
+	return h.write(ctx, func(l *coordinationv1.Lease) {
+		l.Annotations[v1.AnnotationDeployEnded] = text(outcome.Time)
+		l.Annotations[v1.AnnotationDeployExitStatus] = strconv.Itoa(outcome.ExitStatus)
+	})
+}
+
+// Keep renews the lease, with one write for each heartbeat, until the context ends; then it returns nil. Otherwise it returns
+// [ErrLost] or [ErrSilent], and the command has to end before [Hold.Left] is over.
+func (h *Hold) Keep(ctx context.Context) error {
+	beat := h.deploy.Duration / 6
+	ticker := h.keeper.Clock.NewTicker(beat / 6)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+		age, wall := h.age()
+		switch {
+		case age >= h.limit():
+			return ErrSilent
+		case max(age, wall) < beat:
+			continue
+		}
+		err := h.renew(ctx, beat/2)
+		switch {
+		case errors.Is(err, ErrLost):
+			return err
+		case err != nil && wall >= h.limit():
+			return ErrSilent // the machine slept, and nobody knows for how long the lease has been out
+		}
+	}
+}
+
+// Left is how much of the time is left in which the command may run without a renewal.
+func (h *Hold) Left() time.Duration {
+	age, _ := h.age()
+	return max(0, h.deploy.Duration*5/6-age)
+}
+
+func (h *Hold) limit() time.Duration { return h.deploy.Duration * 2 / 3 }
+
+// age is how long ago the last renewal was: by a clock that nobody sets, but which stands still while the machine sleeps, and by
+// that on the wall.
+func (h *Hold) age() (steady, wall time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.keeper.Clock.Now()
+	return now.Sub(h.renewed), now.Round(0).Sub(h.renewed.Round(0))
+}
+
+func (h *Hold) renew(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return h.write(ctx, func(*coordinationv1.Lease) {})
+}
+
+// attempts bounds how often a write is tried that others, such as a person with kubectl, come in between of.
+const attempts = 5
+
+// write writes the Lease, which renews it. It is the whole object, with its resourceVersion: that the lease was lost in between
+// must not go unseen.
+func (h *Hold) write(ctx context.Context, change func(*coordinationv1.Lease)) error {
+	var err error
+	for range attempts {
+		l, began := h.next(change)
+		err = h.keeper.Client.Update(ctx, l)
+		if apierrors.IsNotFound(err) { // somebody cleaned up
+			l.UID, l.ResourceVersion = "", ""
+			err = h.keeper.Client.Create(ctx, l)
+		}
+		switch {
+		case err == nil:
+			h.mu.Lock()
+			if !began.Before(h.renewed) {
+				h.lease, h.renewed = l, began
+			}
+			h.mu.Unlock()
+			return nil
+		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
+			return fmt.Errorf("renew the lease of release %s: %w", h.deploy.Release, err)
+		}
+		if err := h.reread(ctx); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("renew the lease of release %s: %w", h.deploy.Release, err)
+}
+
+func (h *Hold) next(change func(*coordinationv1.Lease)) (l *coordinationv1.Lease, began time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l, began = h.lease.DeepCopy(), h.keeper.Clock.Now()
+	l.Spec.RenewTime = &metav1.MicroTime{Time: began}
+	if l.Annotations == nil {
+		l.Annotations = map[string]string{}
+	}
+	change(l)
+	return l, began
+}
+
+// reread reads the Lease after a conflict, and finds out whether it is still this deploy's.
+func (h *Hold) reread(ctx context.Context) error {
+	current, err := h.keeper.get(ctx, h.deploy)
+	switch {
+	case err != nil:
+		return err
+	case current == nil:
+		return nil
+	case current.Labels[v1.LabelDeploy] != h.deploy.ID:
+		return ErrLost
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lease = current
+	return nil
+}
+
+// While does something else with the lease than running the command. It is told to end when the lease cannot be kept, which is the
+// error then.
+func (h *Hold) While(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		if err := h.Keep(ctx); err != nil {
+			cancel(err)
+		}
+	}()
+	err := do(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, ErrLost) || errors.Is(cause, ErrSilent) {
+		return cause
+	}
+	return err
+}

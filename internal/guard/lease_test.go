@@ -1,0 +1,419 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/helm"
+	"tidemark.dev/tidemark/internal/release"
+)
+
+var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+const patience = 30 * time.Second
+
+// stage is a cluster in memory whose API can be cut off, and whose clock the test moves.
+type stage struct {
+	t      *testing.T
+	client client.WithWatch
+	clock  *clocktesting.FakeClock
+	cut    atomic.Bool
+	writes atomic.Int32
+	// written is when any Lease was last written, by the API server's clock.
+	written atomic.Pointer[time.Time]
+	said    chan string
+}
+
+func newStage(t *testing.T) *stage {
+	s := &stage{t: t, clock: clocktesting.NewFakeClock(noon), said: make(chan string, 100)}
+	note := func(err error) error {
+		if err == nil {
+			s.writes.Add(1)
+			now := s.clock.Now()
+			s.written.Store(&now)
+		}
+		return err
+	}
+	refuse := errors.New("no route to host")
+	s.client = interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if s.cut.Load() {
+				return refuse
+			}
+			err := c.Get(ctx, key, obj, opts...)
+			if l, is := obj.(*coordinationv1.Lease); is && err == nil && s.written.Load() != nil {
+				l.ManagedFields = []metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: *s.written.Load()}}}
+			}
+			return err
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if s.cut.Load() {
+				return refuse
+			}
+			return note(c.Create(ctx, obj, opts...))
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+			if s.cut.Load() {
+				return refuse
+			}
+			return note(c.Update(ctx, obj, opts...))
+		},
+	})
+	return s
+}
+
+func (s *stage) keeper() Keeper {
+	return Keeper{Client: s.client, Clock: s.clock, Server: s.clock.Now, Say: func(text string) { s.said <- text }}
+}
+
+func deploy(id string) Deploy {
+	return Deploy{
+		ID: id, Release: types.NamespacedName{Namespace: "prod", Name: "web"}, Holder: "host-" + id, Starter: "ann", Job: "https://ci/" + id,
+		Timeout: 10 * time.Minute, Duration: 3 * time.Minute, Policy: release.PolicyForward,
+		Pod: &Pod{types.NamespacedName{Namespace: "ci", Name: "job"}, "u1", "node-1"},
+	}
+}
+
+// take takes the lease while the clock runs, a second at a time.
+func (s *stage) take(d Deploy, wait time.Duration) (*Hold, Before, error) {
+	s.t.Helper()
+	type result struct {
+		h   *Hold
+		b   Before
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		h, b, err := s.keeper().Take(s.t.Context(), d, wait)
+		done <- result{h, b, err}
+	}()
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		select {
+		case r := <-done:
+			return r.h, r.b, r.err
+		default:
+			s.run(time.Second)
+		}
+	}
+	s.t.Fatal("the lease is neither taken nor refused")
+	return nil, Before{}, nil
+}
+
+// run lets time pass for who waits.
+func (s *stage) run(d time.Duration) {
+	if s.clock.HasWaiters() {
+		s.clock.Step(d)
+	}
+	time.Sleep(time.Millisecond)
+}
+
+func (s *stage) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) read() *coordinationv1.Lease {
+	s.t.Helper()
+	l := &coordinationv1.Lease{}
+	s.must(s.client.Get(s.t.Context(), client.ObjectKey{Namespace: "prod", Name: "tidemark-deploy-web"}, l))
+	return l
+}
+
+func (s *stage) decoded() release.Lease {
+	s.t.Helper()
+	l, err := helm.DecodeLease(s.read(), s.clock.Now())
+	s.must(err)
+	return *l
+}
+
+func TestALeaseTellsOfItsDeploy(t *testing.T) {
+	s := newStage(t)
+	h, before, err := s.take(deploy("a"), 0)
+	s.must(err)
+	if before.Lease != nil || before.Problem != "" {
+		t.Errorf("before: %+v", before)
+	}
+	s.clock.Step(time.Second)
+	s.must(h.Started(t.Context(), 7))
+	want := release.Lease{
+		Deploy: "a", Revision: 7, Holder: "host-a", Starter: "ann", Job: "https://ci/a", Began: noon.Add(time.Second), Timeout: 10 * time.Minute,
+		Duration: 3 * time.Minute, Renewed: noon.Add(time.Second), Policy: release.PolicyForward,
+	}
+	got := s.decoded()
+	got.Renewed = got.Renewed.UTC()
+	if got != want {
+		t.Errorf("lease %+v, want %+v", got, want)
+	}
+	a := s.read().Annotations
+	if a[v1.AnnotationDeployPod] != "ci/job/u1" || a[v1.AnnotationDeployNode] != "node-1" {
+		t.Errorf("pod: %v", a)
+	}
+	s.must(h.Signalled(t.Context(), "SIGTERM"))
+	s.must(h.Signalled(t.Context(), "SIGINT"))
+	if got := s.read().Annotations[v1.AnnotationDeploySignal]; got != "SIGTERM 2026-11-30T12:00:01Z" {
+		t.Errorf("signal %q", got)
+	}
+	s.must(h.Finish(t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 143}))
+	if f := s.decoded().Finished; f == nil || f.ExitStatus != 143 || !f.Time.Equal(noon.Add(time.Second)) {
+		t.Errorf("outcome %+v", f)
+	}
+
+	// The next one finds it, and nothing of it is left in the lease.
+	d := deploy("b")
+	d.Starter, d.Policy, d.Pod = "", "", nil
+	_, before, err = s.take(d, 0)
+	s.must(err)
+	if before.Lease == nil || before.Lease.Deploy != "a" || before.Lease.Revision != 7 || before.Lease.Finished == nil {
+		t.Errorf("before: %+v", before.Lease)
+	}
+	l := s.read()
+	if len(l.Annotations) != 2 || *l.Spec.LeaseTransitions != 1 || *l.Spec.HolderIdentity != "host-b" || l.Labels[v1.LabelDeploy] != "b" {
+		t.Errorf("lease %+v", l)
+	}
+}
+
+func TestALeaseThatIsHeldIsRefusedWithItsHolder(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	s.must(h.Started(t.Context(), 7))
+	s.clock.Step(70 * time.Second)
+	_, _, err = s.take(deploy("b"), 0)
+	var held *HeldError
+	want := "release prod/web is being deployed by ann (host-a, https://ci/a) since 2026-11-30T12:00:00Z, with a sign of life 1m10s ago: wait for its end with --wait-for-lock"
+	if !errors.As(err, &held) || err.Error() != want || IsOut(err) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if s.decoded().Deploy != "a" {
+		t.Error("the lease was taken")
+	}
+}
+
+func TestALeaseIsWaitedForUntilItsGuardEnds(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	go func() {
+		<-s.said
+		_ = h.Finish(context.Background(), release.Outcome{})
+	}()
+	_, before, err := s.take(deploy("b"), time.Hour)
+	s.must(err)
+	if before.Lease.Finished == nil || s.decoded().Deploy != "b" {
+		t.Errorf("before: %+v", before.Lease)
+	}
+}
+
+func TestAWaitEnds(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() { _ = h.Keep(ctx) }()
+	began := s.clock.Now()
+	_, _, err = s.take(deploy("b"), 10*time.Minute)
+	var held *HeldError
+	if waited := s.clock.Since(began); !errors.As(err, &held) || waited < 10*time.Minute {
+		t.Errorf("%v after %s", err, waited)
+	}
+}
+
+func TestASilentLeaseIsTakenAfterItsWholeDuration(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	s.must(h.Started(t.Context(), 7))
+	s.clock.Step(6 * time.Hour) // what the API server's clock tells is not enough
+	began := s.clock.Now()
+	_, before, err := s.take(deploy("b"), 0)
+	s.must(err)
+	if waited := s.clock.Since(began); waited < 3*time.Minute {
+		t.Errorf("taken after %s", waited)
+	}
+	if l := before.Lease; l.Deploy != "a" || l.Unchanged < 3*time.Minute || l.Unchanged > time.Hour {
+		t.Errorf("before: %+v", l)
+	}
+	if said := <-s.said; !strings.Contains(said, "gives no sign of life: watching its lease for 3m0s") {
+		t.Errorf("said %q", said)
+	}
+}
+
+func TestASilentLeaseThatMovesAgainIsNotTaken(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	s.clock.Step(6 * time.Hour)
+	go func() {
+		<-s.said
+		_ = h.renew(context.Background(), patience)
+	}()
+	_, _, err = s.take(deploy("b"), 0)
+	var held *HeldError
+	if !errors.As(err, &held) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestOfTwoThatSeeALeaseFreeOneHasIt(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	s.must(h.Finish(t.Context(), release.Outcome{}))
+	former := s.read()
+	k := s.keeper()
+	_, first := k.write(t.Context(), deploy("b"), former)
+	_, second := k.write(t.Context(), deploy("c"), former)
+	if first != nil || second == nil || s.decoded().Deploy != "b" {
+		t.Errorf("%v, %v", first, second)
+	}
+}
+
+func TestALeaseThatCannotBeReadIsWatched(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	s.must(h.write(t.Context(), func(l *coordinationv1.Lease) { l.Annotations[v1.AnnotationDeployRevision] = "seven" }))
+	began := s.clock.Now()
+	_, before, err := s.take(deploy("b"), 0)
+	s.must(err)
+	if s.clock.Since(began) < defaultDuration || !strings.Contains(before.Problem, v1.AnnotationDeployRevision) {
+		t.Errorf("after %s: %+v", s.clock.Since(began), before)
+	}
+}
+
+// keep keeps a lease in the background.
+func (s *stage) keep(h *Hold) <-chan error {
+	ctx, stop := context.WithCancel(s.t.Context())
+	s.t.Cleanup(stop)
+	kept := make(chan error, 1)
+	go func() { kept <- h.Keep(ctx) }()
+	return kept
+}
+
+func TestALeaseIsRenewedWithOneWriteForAHeartbeat(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	kept := s.keep(h)
+	before := s.writes.Load()
+	for range 600 { // ten minutes
+		s.run(time.Second)
+	}
+	select {
+	case err := <-kept:
+		t.Fatalf("it was given up: %v", err)
+	default:
+	}
+	if n := s.writes.Load() - before; n < 15 || n > 20 {
+		t.Errorf("%d writes in ten minutes, of a heartbeat every 30 seconds", n)
+	}
+	if left := h.Left(); left < time.Minute {
+		t.Errorf("%s left", left)
+	}
+}
+
+func TestALeaseThatCannotBeRenewedIsGivenUpBeforeItExpires(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	kept := s.keep(h)
+	s.cut.Store(true)
+	for range 400 {
+		s.run(time.Second)
+		select {
+		case err := <-kept:
+			if age, _ := h.age(); !errors.Is(err, ErrSilent) || age < 2*time.Minute || age >= 3*time.Minute || h.Left() <= 0 {
+				t.Errorf("%v after %s, with %s left", err, age, h.Left())
+			}
+			return
+		default:
+		}
+	}
+	t.Error("it is not given up")
+}
+
+func TestAnOutageOfAMinuteIsHarmless(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	kept := s.keep(h)
+	for i := range 300 {
+		s.cut.Store(i > 40 && i < 100)
+		s.run(time.Second)
+	}
+	select {
+	case err := <-kept:
+		t.Errorf("given up: %v", err)
+	default:
+	}
+}
+
+func TestALeaseThatAnotherTookIsLost(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	if _, err := s.keeper().write(t.Context(), deploy("b"), s.read()); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Finish(t.Context(), release.Outcome{}); !errors.Is(err, ErrLost) {
+		t.Errorf("the end was noted on another's lease: %v", err)
+	}
+	kept := s.keep(h)
+	for range 100 {
+		s.run(time.Second)
+		select {
+		case err := <-kept:
+			if !errors.Is(err, ErrLost) {
+				t.Error(err)
+			}
+			return
+		default:
+		}
+	}
+	t.Error("it is not given up")
+}
+
+func TestALeaseThatAPersonTouchedOrDeletedIsKept(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	l := s.read()
+	l.Annotations["note"] = "mine"
+	s.must(s.client.Update(t.Context(), l))
+	s.must(h.Started(t.Context(), 7))
+	if l := s.read(); l.Annotations["note"] != "mine" || l.Annotations[v1.AnnotationDeployRevision] != "7" {
+		t.Errorf("annotations %v", l.Annotations)
+	}
+	s.must(s.client.Delete(t.Context(), s.read()))
+	s.must(h.renew(t.Context(), patience))
+	if got := s.decoded(); got.Deploy != "a" || got.Revision != 7 {
+		t.Errorf("lease %+v", got)
+	}
+}
+
+func TestWhoIsAtWork(t *testing.T) {
+	for want, l := range map[string]release.Lease{
+		"ann (h, https://ci)": {Starter: "ann", Holder: "h", Job: "https://ci"}, "ann": {Starter: "ann"}, "h": {Holder: "h"}, "somebody": {},
+	} {
+		if got := Who(&l); got != want {
+			t.Error(fmt.Sprintf("%q, want %q", got, want))
+		}
+	}
+}
