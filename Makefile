@@ -22,8 +22,9 @@ TESTFLAGS ?=
 TIMEOUT   ?= 45m
 # Tests that take part in the soak have this in their name: short in `make test`, long in `make soak`.
 SOAK ?= Soak
-# Modules of their own that are tested and linted as the product is: the public library, and what proves it beside the product.
-MODULES := loaded test/agreement
+# Modules of their own that are tested and linted as the product is: the public library, what proves it beside the product, and what
+# holds the alerts to Prometheus' own tools.
+MODULES := loaded test/agreement test/alerts
 # How long each fuzz target is fuzzed.
 FUZZTIME ?= 10m
 # ONCE=1 ends the demo when it has been played; otherwise the cluster stays up for the reader.
@@ -84,7 +85,7 @@ lint: ## Check format, style and the arrows between packages
 ##@ Keep current
 
 .PHONY: generate
-generate: ## Write what is generated: the RBAC role, the commands in docs/commands.md
+generate: ## Write what is generated: RBAC roles, the alerts for the operator, docs/commands.md
 	hack/generate.sh .
 
 .PHONY: verify

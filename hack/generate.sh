@@ -7,7 +7,7 @@ readonly out=${1:?give a directory}
 
 programs=$(mktemp -d)
 trap 'rm -rf "$programs"' EXIT
-mkdir -p "$out/deploy/manifests" "$out/deploy/pin" "$out/docs"
+mkdir -p "$out/deploy/manifests" "$out/deploy/pin" "$out/deploy/alerts" "$out/docs"
 
 # help_of HEADING PROGRAM [COMMAND...] prints the help of a command as a section, then that of the commands below it.
 help_of() {
@@ -25,6 +25,13 @@ go tool -modfile=go.tools.mod controller-gen rbac:roleName=tidemark-controller \
   paths=./internal/controller output:rbac:dir="$out/deploy/manifests"
 go tool -modfile=go.tools.mod controller-gen rbac:roleName=tidemark-pin \
   paths=./internal/cluster paths=./internal/webhook output:rbac:dir="$out/deploy/pin"
+
+# The alerts once more, for the Prometheus operator.
+{
+  echo '# Generated from rules.yaml by `make generate`.'
+  printf '%s\n' 'apiVersion: monitoring.coreos.com/v1' 'kind: PrometheusRule' 'metadata:' '  name: tidemark' '  namespace: tidemark-system' 'spec:'
+  sed -n '/^groups:/,$ s/^/  /p' deploy/alerts/rules.yaml
+} >"$out/deploy/alerts/prometheusrule.yaml"
 
 # Commands with their flags, from the programs themselves.
 go build -buildvcs=false -o "$programs/" ./cmd/...

@@ -12,7 +12,7 @@ while IFS= read -r file; do
   diff -u "$file" "$fresh/$file" || { echo "$file is not current: run 'make generate'" >&2; status=1; }
 done < <(cd "$fresh" && find . -type f | sed 's|^\./||' | sort)
 
-for module in . loaded test/agreement lab/cluster lab/argo lab/helm; do
+for module in . loaded test/agreement test/alerts lab/cluster lab/argo lab/helm; do
   (cd "$module" && go mod tidy -diff) || { echo "$module/go.mod is not tidy: run 'go mod tidy' there" >&2; status=1; }
 done
 

@@ -55,6 +55,9 @@ type Cleaned struct {
 	Items []CleanedItem
 	// Quotas that are nearly full, of the namespaces that have copies.
 	Quotas []Quota
+	// Unreachable counts by namespace the retained revisions that pin a copy which is not there: a rollback to one of them would
+	// start no pod.
+	Unreachable map[string]int
 	// Remarks say what could not be told.
 	Remarks []string
 }
@@ -106,7 +109,12 @@ func (c Cleanup) Run(ctx context.Context) (*Cleaned, error) {
 		return out, nil
 	}
 	stock := snapshot.Stock{Now: out.Now, Snapshots: snapshots, Gone: map[workload.Object]bool{}}
-	if stock.Uses, err = c.uses(ctx, snapshots); err != nil {
+	found, err := c.uses(ctx, snapshots)
+	if err != nil {
+		return nil, err
+	}
+	stock.Uses = found.uses
+	if out.Unreachable, err = c.unreachable(ctx, found.lost); err != nil {
 		return nil, err
 	}
 	for _, kind := range c.objectKinds() {
@@ -159,14 +167,43 @@ func (c Cleanup) snapshots(ctx context.Context, out *Cleaned) ([]snapshot.Snapsh
 }
 
 // uses finds what uses the snapshots, or their sources by name.
-func (c Cleanup) uses(ctx context.Context, snapshots []snapshot.Snapshot) (snapshot.Uses, error) {
+func (c Cleanup) uses(ctx context.Context, snapshots []snapshot.Snapshot) (*usage, error) {
 	u := &usage{
-		client: c.Client, namespace: c.Namespace, kinds: c.Kinds, wanted: map[workload.Object]bool{}, uses: snapshot.Uses{},
+		client: c.Client, namespace: c.Namespace, kinds: c.Kinds, wanted: map[workload.Object]bool{}, uses: snapshot.Uses{}, lost: map[workload.Object][]string{},
 	}
 	for _, s := range snapshots {
 		u.wanted[s.Object], u.wanted[s.Source] = true, true
 	}
-	return u.uses, u.read(ctx)
+	return u, u.read(ctx)
+}
+
+// unreachable counts the revisions that pin a copy which is not there, and was not made since the copies were listed either.
+func (c Cleanup) unreachable(ctx context.Context, lost map[workload.Object][]string) (map[string]int, error) {
+	revisions := map[string]map[string]bool{}
+	for _, kind := range c.objectKinds() {
+		open := map[workload.Object]bool{}
+		for o := range lost {
+			if o.Kind == kind {
+				open[o] = true
+			}
+		}
+		if err := c.findPresent(ctx, kind, open); err != nil {
+			return nil, err
+		}
+		for o := range open {
+			if revisions[o.Namespace] == nil {
+				revisions[o.Namespace] = map[string]bool{}
+			}
+			for _, name := range lost[o] {
+				revisions[o.Namespace][name] = true
+			}
+		}
+	}
+	out := map[string]int{}
+	for namespace, names := range revisions {
+		out[namespace] = len(names)
+	}
+	return out, nil
 }
 
 // findGone notes the sources of a kind that do not exist, as far as that matters: where nothing uses them or their snapshots.

@@ -83,10 +83,11 @@ func (c Cleanup) judgeRelease(ctx context.Context, release string) (*Cleaned, er
 		out.Remarks = append(out.Remarks, fmt.Sprintf("no record of release %s is in namespace %s, so what it has deployed is not known: "+
 			"it was uninstalled, or Helm keeps its records elsewhere", release, c.Namespace))
 	}
-	stock := snapshot.ReleaseStock{Now: out.Now, Objects: objects, Named: record.named, Revision: record.revision}
-	if stock.Uses, err = c.uses(ctx, objects); err != nil {
+	found, err := c.uses(ctx, objects)
+	if err != nil {
 		return nil, err
 	}
+	stock := snapshot.ReleaseStock{Now: out.Now, Objects: objects, Uses: found.uses, Named: record.named, Revision: record.revision}
 	for _, v := range c.Retention.PlanRelease(stock) {
 		out.Items = append(out.Items, CleanedItem{Verdict: v})
 	}

@@ -31,6 +31,8 @@ type usage struct {
 	kinds     []Kind
 	wanted    map[workload.Object]bool
 	uses      snapshot.Uses
+	// lost are the revisions by the snapshots that they pin and that were not looked for: most likely there are none of them.
+	lost map[workload.Object][]string
 	// unread is the first object whose template could not be read.
 	unread error
 }
@@ -210,7 +212,11 @@ func (u *usage) pins(namespace, text string, by snapshot.User) {
 	}
 	for o, name := range pins {
 		u.add(o, by)
-		u.add(workload.Object{Kind: o.Kind, Namespace: namespace, Name: name}, by)
+		copied := workload.Object{Kind: o.Kind, Namespace: namespace, Name: name}
+		u.add(copied, by)
+		if by.Role == snapshot.ByRevision && name != v1.AbsentName && !u.wanted[copied] {
+			u.lost[copied] = append(u.lost[copied], by.Name)
+		}
 	}
 }
 

@@ -28,11 +28,11 @@ const (
 )
 
 // FleetMetrics are the series of fleets, made by the leader: as of its last look, all of one look or none. A fleet that reads no
-// configuration and has nothing unfinished has no series, so their number is bounded by 7 + [maxVersions] + 2 for each fleet that
+// configuration and has nothing unfinished has no series, so their number is bounded by 8 + [maxVersions] + 2 for each fleet that
 // does.
 type FleetMetrics struct {
-	verdict, since, versions, pods, behind, differing, dormant, budget *prometheus.Desc
-	fleets, looked                                                     *prometheus.Desc
+	verdict, since, versions, pods, behind, differing, dormant, budget, unmatched *prometheus.Desc
+	fleets, looked                                                                *prometheus.Desc
 
 	seconds prometheus.Histogram
 	errors  prometheus.Counter
@@ -70,6 +70,7 @@ func NewFleetMetrics(registry prometheus.Registerer) (*FleetMetrics, error) {
 		differing: of("differing_keys", "Consumed keys of which some pod is known to have loaded something else than is applied."),
 		dormant:   of("dormant_seconds", "Age of the oldest applied change that has not reached every pod of the fleet; 0 when all have it, no series where it is not known."),
 		budget:    of("rollout_budget_seconds", "How long a rollout of the workload should take."),
+		unmatched: of("unmatched_references", "Config objects that pods of the fleet read by their own names although their pins name a copy, summed over the pods. There is a series only where there are any."),
 		fleets:    prometheus.NewDesc("tidemark_fleets", "Fleets that the leader looked at, those without series included.", nil, nil),
 		looked:    prometheus.NewDesc("tidemark_fleets_timestamp_seconds", "When the leader last looked at all fleets.", nil, nil),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -88,7 +89,7 @@ func NewFleetMetrics(registry prometheus.Registerer) (*FleetMetrics, error) {
 
 // Describe implements prometheus.Collector.
 func (m *FleetMetrics) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.verdict, m.since, m.versions, m.pods, m.behind, m.differing, m.dormant, m.budget, m.fleets, m.looked} {
+	for _, d := range []*prometheus.Desc{m.verdict, m.since, m.versions, m.pods, m.behind, m.differing, m.dormant, m.budget, m.unmatched, m.fleets, m.looked} {
 		out <- d
 	}
 }
@@ -128,6 +129,9 @@ func (m *FleetMetrics) collect(out chan<- prometheus.Metric, f *measured, at tim
 	case !f.result.Changed.IsZero():
 		gauge(m.dormant, max(at.Sub(f.result.Changed), 0).Seconds())
 	}
+	if n := f.unmatched(); n > 0 {
+		gauge(m.unmatched, float64(n))
+	}
 	counts, known := f.pods()
 	gauge(m.versions, float64(known))
 	for _, c := range counts {
@@ -144,6 +148,15 @@ func (f *measured) reads() bool {
 	return slices.ContainsFunc(f.result.Pods, func(p fleet.PodResult) bool {
 		return slices.ContainsFunc(p.Containers, func(c fleet.ContainerResult) bool { return len(c.Loaded) > 0 })
 	})
+}
+
+// unmatched counts, over all pods, the objects that a pod reads by their own names although its pins name copies.
+func (f *measured) unmatched() int {
+	n := 0
+	for _, p := range f.result.Pods {
+		n += len(p.Unmatched)
+	}
+	return n
 }
 
 // podCount is how many pods run a version.

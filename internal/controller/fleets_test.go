@@ -209,3 +209,18 @@ func TestProcessThatNoLongerLeadsHasNoSeries(t *testing.T) {
 		t.Error("it runs in every replica")
 	}
 }
+
+func TestReferencesThatDoNotMatchTheirPinsAreCounted(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	w := drained(now, 0, 3)
+	for i := range 2 {
+		w.Fleet.Pods[i].Unmatched = []workload.Object{sender, {Kind: workload.ConfigMap, Namespace: "mail", Name: "other"}}
+	}
+	o := newObservatory(t)
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{w}}
+	o.look(t.Context())
+	if got := o.series(t); !slices.Contains(got, "unmatched_references name=sender 4") {
+		t.Errorf("got %v", got)
+	}
+}

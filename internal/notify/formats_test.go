@@ -1,7 +1,9 @@
 package notify
 
 import (
+	"encoding/json"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -129,5 +131,23 @@ func TestWhatIsTooLongIsCutBetweenCharacters(t *testing.T) {
 	}
 	if got := cut("two\nlines", 100); got != "two lines" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// test/alerts reads the file with Alertmanager's own models.
+func TestAlertIsTheOneThatAlertmanagersModelsWereShown(t *testing.T) {
+	t.Parallel()
+	const file = "testdata/alert.json"
+	now := time.Unix(1e9+600, 0)
+	n := notice{Message: splitMessage("sender").bounded(), cluster: "prod"}
+	ended := n
+	ended.resolved = true
+	got, err := json.MarshalIndent([]postableAlert{alertOf(n, now), alertOf(ended, now)}, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != string(got)+"\n" {
+		t.Errorf("%s: %v; got\n%s", file, err, got)
 	}
 }
