@@ -21,6 +21,22 @@ type Release struct {
 	Set  *manifest.Set
 	// Schemas of the workloads.
 	Schemas Schemas
+
+	// Running says that it is what a cluster has: what After does not name stays, and what a revision reads of its own is in
+	// Settled, whatever the mode.
+	Running bool
+	// Past says that its workloads have another template by now, so that it says nothing of what the change does.
+	Past bool
+	// Settled are the objects of which a change cannot reach its pods, or is not known to: they read a copy, or it is not known.
+	Settled map[workload.Object]Settled
+	// Unknown are workloads, as [manifest.Workload.String] gives them, of which the revisions are not known, with why.
+	Unknown map[string]string
+}
+
+// Settled is what becomes of pods that read an object, whatever the change.
+type Settled struct {
+	Outcome Outcome
+	Why     string
 }
 
 // Input is what is compared.
@@ -30,7 +46,9 @@ type Input struct {
 	Before []Release
 	After  Release
 	// Mode of workloads that say none: observe, roll, pin, or "" where it is not known.
-	Mode       string
+	Mode string
+	// Modes of workloads in the cluster, by what [manifest.Workload.String] gives.
+	Modes      map[string]string
 	Severities map[RuleID]Severity
 	// Now decides whether an excuse has expired.
 	Now time.Time
@@ -78,6 +96,9 @@ func Run(in Input) Result {
 			if old := before.Set.Find(w); old != nil {
 				c.transition(before, old, w)
 			}
+			if why := before.Unknown[w.String()]; why != "" {
+				c.Matrix = append(c.Matrix, Cell{w.String(), before.Name, in.After.Name, OutcomeUnknown, why})
+			}
 		}
 	}
 	for _, w := range in.After.Set.Workloads {
@@ -117,7 +138,7 @@ func (c *checker) add(f Finding) {
 
 // mode of a workload: its own, else its namespace's, else the one that was given; "" where none is known.
 func (c *checker) mode(w *manifest.Workload) string {
-	return cmp.Or(w.Annotation(v1.AnnotationMode), c.After.Set.Namespaces[w.Namespace][v1.LabelMode], c.Mode)
+	return cmp.Or(w.Annotation(v1.AnnotationMode), c.After.Set.Namespaces[w.Namespace][v1.LabelMode], c.Modes[w.String()], c.Mode)
 }
 
 // owned reports whether each revision of a workload reads its own copy of an object.
@@ -134,6 +155,9 @@ func (c *checker) owned(w *manifest.Workload, config *manifest.Config) bool {
 	return config.Kind == workload.ConfigMap
 }
 
+// guards reports whether it must not be told whether an object differs from what is released: a Secret that is in use.
+func (r Release) guards(o workload.Object) bool { return r.Running && o.Kind == workload.Secret }
+
 func ignored(config *manifest.Config) bool { return config.Annotations[v1.AnnotationIgnore] == v1.True }
 
 // consumed lists what a workload reads of objects that are not ignored.
@@ -146,9 +170,12 @@ func (r Release) consumed(w *manifest.Workload) []workload.Consumption {
 
 // immutable finds immutable objects that change under their name.
 func (c *checker) immutable(before Release) {
+	if before.Past {
+		return
+	}
 	for _, old := range before.Set.Sorted() {
 		config := c.After.Set.Configs[old.Object]
-		if !old.Immutable || config == nil || config.Immutable && maps.Equal(old.Data, config.Data) && slices.Equal(old.Binary, config.Binary) {
+		if !old.Immutable || config == nil || before.guards(old.Object) || config.Immutable && maps.Equal(old.Data, config.Data) && slices.Equal(old.Binary, config.Binary) {
 			continue
 		}
 		why := "It is immutable in %s, and has other content in %s."

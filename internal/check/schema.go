@@ -151,7 +151,8 @@ func (t *transition) schema() *violations {
 	}
 	uses := slices.DeleteFunc(t.before.consumed(t.old), func(u workload.Consumption) bool {
 		was := t.before.Set.Configs[u.Object]
-		return was != nil && t.owned(t.new, was)
+		_, settled := t.before.Settled[u.Object]
+		return settled || was != nil && t.keeps(was)
 	})
 	if len(uses) == 0 {
 		return nil

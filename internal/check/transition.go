@@ -37,7 +37,9 @@ func (c *checker) transition(before Release, old, w *manifest.Workload) {
 		}
 		t.schemaFindings()
 	}
-	t.effect()
+	if !before.Past {
+		t.effect()
+	}
 	c.Matrix = append(c.Matrix, *t.cell)
 }
 
@@ -54,6 +56,10 @@ var versioned = regexp.MustCompile(`-([2456789bcdfghkmt]{10}|ver-\d+)$`)
 
 // object checks what pods of the old revision would read of one object of the new release.
 func (t *transition) object(u workload.Consumption) {
+	if s, is := t.before.Settled[u.Object]; is {
+		t.outcome(s.Outcome, s.Why)
+		return
+	}
 	was := t.before.Set.Configs[u.Object]
 	if was == nil {
 		if u.Required {
@@ -62,11 +68,14 @@ func (t *transition) object(u workload.Consumption) {
 		return
 	}
 	config := t.After.Set.Configs[u.Object]
-	if t.owned(t.new, was) {
+	if t.keeps(was) {
 		t.outcome(OutcomeNever, "in mode pin each revision reads its own copy")
 		return
 	}
-	if config == nil {
+	switch {
+	case config == nil && t.before.Running:
+		return // it stays as it is
+	case config == nil:
 		t.gone(u, was)
 		return
 	}
@@ -78,6 +87,11 @@ func (t *transition) object(u workload.Consumption) {
 	if len(changes) > 0 && len(t.declared) == 0 && t.invalid == nil && (u.Env.All || u.Files.All) {
 		t.outcome(OutcomeUnknown, "what is read of "+objectText(u.Object)+" is not declared")
 	}
+}
+
+// keeps reports whether pods of the old revision read their own copy of an object.
+func (t *transition) keeps(was *manifest.Config) bool {
+	return !t.before.Running && t.owned(t.new, was)
 }
 
 // changes reports what is renamed and removed in an object.
@@ -230,7 +244,7 @@ func (t *transition) effect() {
 	mode := t.mode(t.new)
 	for _, u := range t.After.consumed(t.new) {
 		config, was := t.After.Set.Configs[u.Object], t.before.Set.Configs[u.Object]
-		if config == nil || was == nil || config.Annotations[v1.AnnotationTreatAs] == v1.TreatAsLive {
+		if config == nil || was == nil || config.Annotations[v1.AnnotationTreatAs] == v1.TreatAsLive || t.before.guards(u.Object) {
 			continue
 		}
 		key := changedKey(u, was, config)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"tidemark.dev/tidemark/internal/check"
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/manifest"
 	"tidemark.dev/tidemark/internal/render"
 	"tidemark.dev/tidemark/internal/report"
@@ -54,12 +55,16 @@ func newCheck(s *session, name string) *cobra.Command {
 		Long: fill(name, `
 			Check rendered manifests, before they are applied, for configuration that pods could not read: those
 			of the release before, which run on and are gone back to, as well as those of the new one. It needs
-			no cluster.
+			no cluster, and changes nothing in one.
 
 			What is checked are files, directories and the standard input (-f), a kustomization (-k), or what a
 			command writes (--render "helm template ."). It is compared with the release before, if one is named:
-			manifests (--against, which may be repeated), or another revision of the Git repository of the
-			working directory, rendered the same way (--from, with --to for another one than the working tree).
+			manifests (--against, which may be repeated), another revision of the Git repository of the working
+			directory, rendered the same way (--from, with --to for another one than the working tree), or the
+			cluster (--against live): each revision that runs, a forgotten canary too, and each that a rollback
+			can reach, of the workloads that are given and of those that use a given ConfigMap or Secret. A
+			pinned revision reads its own copies; of others what is applied counts. What may not be read is
+			unknown. Manifests that name no namespace are of that of -n, or of the current context.
 
 			Configuration is compared by settings: the keys of ConfigMaps and Secrets, and what is inside the
 			YAML, JSON, TOML, INI, dotenv and Java properties that keys hold. What a program reads of them is
@@ -86,6 +91,9 @@ func newCheck(s *session, name string) *cobra.Command {
 
 			# Rendered manifests against those of the release before; findings fail the build
 			helm template web ./chart | tidemark check -f - --against released.yaml --strict
+
+			# Against what runs, and what a rollback could bring back
+			helm template web ./chart | tidemark check -f - --against live -n shop
 
 			# What is wrong in itself, without a release before
 			tidemark check -f manifests/ -f .github/workflows/
@@ -114,7 +122,7 @@ func (f *checkFlags) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVarP(&f.files, "filename", "f", nil, "File or directory of rendered manifests or CI workflows; - for the standard input. May be repeated.")
 	flags.StringVarP(&f.kustomize, "kustomize", "k", "", "Directory with a kustomization.")
 	flags.StringVar(&f.command, "render", "", "Command that writes manifests, run by the shell.")
-	flags.StringArrayVar(&f.against, "against", nil, "File, directory or kustomization of a release before. May be repeated.")
+	flags.StringArrayVar(&f.against, "against", nil, "File, directory or kustomization of a release before, or live for what the cluster has. May be repeated.")
 	flags.StringVar(&f.from, "from", "", "Git revision of the release before.")
 	flags.StringVar(&f.to, "to", "", "Git revision that is checked, rather than the working tree.")
 	flags.StringArrayVar(&f.schemas, "schema", nil,
@@ -149,22 +157,35 @@ func (f *checkFlags) toOptions() (*checkOptions, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := f.manifestKinds()
-	if err != nil {
-		return nil, err
-	}
-	namespace := ""
-	if f.namespaceGiven() {
-		namespace = *f.flags.Namespace
-	}
+	input, err := f.input()
 	return &checkOptions{
 		IOStreams: f.IOStreams, severities: severities, mode: f.mode, now: f.Clock.Now(), strict: f.strict,
-		output: report.Format(f.output), version: f.Build.Version,
-		checkInput: checkInput{
-			source: render.Source{Files: f.files, Kustomize: f.kustomize, Command: f.command, In: f.In, Err: f.ErrOut},
-			from:   f.from, to: f.to, against: f.against, schemas: f.schemas, kinds: kinds, namespace: namespace,
-		},
-	}, nil
+		output: report.Format(f.output), version: f.Build.Version, checkInput: input,
+	}, err
+}
+
+// input is what the flags name to be read.
+func (f *checkFlags) input() (checkInput, error) {
+	kinds, err := f.allKinds()
+	if err != nil {
+		return checkInput{}, err
+	}
+	mode, err := f.session.mode()
+	if err != nil {
+		return checkInput{}, err
+	}
+	i := checkInput{
+		source: render.Source{Files: f.files, Kustomize: f.kustomize, Command: f.command, In: f.In, Err: f.ErrOut},
+		from:   f.from, to: f.to, against: f.against, schemas: f.schemas, kinds: manifestKinds(kinds),
+		connect: f.connect, clusterKinds: kinds, defaultMode: mode,
+	}
+	switch {
+	case f.namespaceGiven():
+		i.namespace = *f.flags.Namespace
+	case i.againstLive():
+		i.namespace, err = f.namespace()
+	}
+	return i, err
 }
 
 func (f *checkFlags) validate() error {
@@ -212,35 +233,28 @@ func parseSeverities(settings []string) (map[check.RuleID]check.Severity, error)
 }
 
 // manifestKinds are the kinds of workload that are known, with those that --kind adds.
-func (f *checkFlags) manifestKinds() ([]manifest.Kind, error) {
-	all, err := f.allKinds()
-	if err != nil {
-		return nil, err
-	}
+func manifestKinds(all []cluster.Kind) []manifest.Kind {
 	kinds := manifest.Kinds()
 	for _, k := range all {
 		if !slices.ContainsFunc(kinds, func(m manifest.Kind) bool { return m.Group == k.Group && m.Kind == k.GroupVersionKind.Kind }) {
 			kinds = append(kinds, manifest.Kind{Group: k.Group, Kind: k.GroupVersionKind.Kind, TemplatePath: k.TemplatePath})
 		}
 	}
-	return kinds, nil
+	return kinds
 }
 
 // errFindings ends a run with findings that the caller asked to have in the exit status; it is not reported.
 var errFindings = errors.New("there are findings")
 
 func (o *checkOptions) run(ctx context.Context) error {
-	before, after, err := o.read(ctx)
+	in, err := o.read(ctx)
 	if err != nil {
 		return err
 	}
-	result := check.Run(check.Input{Before: before, After: after, Mode: o.mode, Severities: o.severities, Now: o.now})
-	r := report.Report{Result: result, After: after.Name, Version: o.version}
+	result := check.Run(check.Input{Before: in.before, After: in.after, Mode: o.mode, Modes: in.modes, Severities: o.severities, Now: o.now})
+	r := report.Report{Result: result, Before: o.releases(in.before), After: in.after.Name, Version: o.version}
 	if o.output != report.Text && o.output != report.Wide {
 		r.Locate = newLocator().locate // people are where they are, machines at the top of the repository
-	}
-	for _, b := range before {
-		r.Before = append(r.Before, b.Name)
 	}
 	if o.output != report.JSON {
 		for _, remark := range result.Remarks {

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/check"
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/manifest"
 	"tidemark.dev/tidemark/internal/render"
+	"tidemark.dev/tidemark/internal/stamp"
 )
 
 // checkInput is what check reads.
@@ -22,34 +25,76 @@ type checkInput struct {
 	schemas   []string
 	kinds     []manifest.Kind
 	namespace string
+
+	// What leads to the cluster, for --against live.
+	connect      func() (*cluster.Connection, error)
+	clusterKinds []cluster.Kind
+	defaultMode  stamp.Mode
+}
+
+// checked is what is compared.
+type checked struct {
+	before []check.Release
+	after  check.Release
+	// modes of workloads in the cluster.
+	modes map[string]string
 }
 
 // workingTree is the name of what is checked when it is of no revision.
 const workingTree = "the working tree"
 
 // read reads the releases before, and the one that is checked.
-func (i checkInput) read(ctx context.Context) (before []check.Release, after check.Release, err error) {
+func (i checkInput) read(ctx context.Context) (checked, error) {
 	if i.from == "" {
-		for _, name := range i.against {
-			r, err := i.release(ctx, name, i.released(name))
-			if err != nil {
-				return nil, check.Release{}, err
-			}
-			before = append(before, r)
-		}
-		after, err = i.release(ctx, i.name(), i.source)
-		return before, after, err
+		return i.named(ctx)
 	}
 	from, err := i.revision(ctx, i.from)
 	if err != nil {
-		return nil, check.Release{}, err
+		return checked{}, err
 	}
+	out := checked{before: []check.Release{from}}
 	if i.to == "" {
-		after, err = i.release(ctx, workingTree, i.source)
+		out.after, err = i.release(ctx, workingTree, i.source)
 	} else {
-		after, err = i.revision(ctx, i.to)
+		out.after, err = i.revision(ctx, i.to)
 	}
-	return []check.Release{from}, after, err
+	return out, err
+}
+
+// named reads the releases before that are named by themselves.
+func (i checkInput) named(ctx context.Context) (out checked, err error) {
+	for _, name := range i.against {
+		if name == againstLive {
+			continue
+		}
+		r, err := i.release(ctx, name, i.released(name))
+		if err != nil {
+			return out, err
+		}
+		out.before = append(out.before, r)
+	}
+	if out.after, err = i.release(ctx, i.name(), i.source); err != nil || !i.againstLive() {
+		return out, err
+	}
+	running, modes, err := i.live(ctx, &out.after)
+	out.before, out.modes = append(out.before, running...), modes
+	return out, err
+}
+
+func (i checkInput) againstLive() bool { return slices.Contains(i.against, againstLive) }
+
+// releases are the names of the releases before, for people.
+func (i checkInput) releases(before []check.Release) []string {
+	var out []string
+	for _, r := range before {
+		if !r.Running {
+			out = append(out, r.Name)
+		}
+	}
+	if i.againstLive() {
+		out = append(out, theCluster)
+	}
+	return out
 }
 
 // name of what is checked.

@@ -43,6 +43,11 @@ func Connect(config *rest.Config, mapper meta.RESTMapper, now func() time.Time) 
 	return c, nil
 }
 
+// ConnectionOf makes a connection of a client that there is already.
+func ConnectionOf(c client.Client, now func() time.Time) *Connection {
+	return &Connection{Client: c, now: now}
+}
+
 // Now is the time by the API server's clock, as far as its answers tell, and never later than that: ages and leases are
 // judged by it, for the clock of the person's machine may be off. Before the first answer it is this machine's time.
 func (c *Connection) Now() time.Time {

@@ -16,6 +16,23 @@ func sameCompleted(a, b *corev1.PodTemplateSpec) bool {
 	return equality.Semantic.DeepEqual(completed(a), completed(b))
 }
 
+// LeavesTemplate reports whether a template that somebody applies is the one that is there: but for the defaults of the API, and
+// for labels and annotations that others put on it, which an apply leaves.
+func LeavesTemplate(there, applied *corev1.PodTemplateSpec) bool {
+	a, b := there.DeepCopy(), applied.DeepCopy()
+	keep := func(there, applied map[string]string) map[string]string {
+		out := map[string]string{}
+		for name, value := range there {
+			if _, has := applied[name]; has {
+				out[name] = value
+			}
+		}
+		return out
+	}
+	a.Annotations, a.Labels = keep(a.Annotations, b.Annotations), keep(a.Labels, b.Labels)
+	return sameCompleted(a, b)
+}
+
 // completed returns a copy of a pod template with the defaults that Kubernetes gives to templates, which is less than it gives
 // to pods. What is the same to every version of the API counts as the same here: the old name of the service account's field.
 func completed(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {

@@ -72,6 +72,17 @@ type Held struct {
 	object client.Object
 }
 
+// Annotations are those of the object; nil when it is absent or not known.
+func (h Held) Annotations() map[string]string {
+	if h.object == nil {
+		return nil
+	}
+	return h.object.GetAnnotations()
+}
+
+// Immutable reports whether the API refuses a change of the object.
+func (h Held) Immutable() bool { return immutable(h.object) }
+
 // Read reads the content of a config object. Of one that is absent the content is so; one that may not be read is a
 // problem, not an error.
 func (h *History) Read(ctx context.Context, o workload.Object) (Held, error) {

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -92,6 +91,29 @@ func HistoryOf(ctx context.Context, c *Connection, t Target, defaultMode stamp.M
 	return h, nil
 }
 
+// AbsentError says that a workload does not exist.
+type AbsentError struct{ Target }
+
+// Error names the workload.
+func (e *AbsentError) Error() string {
+	return fmt.Sprintf("%s is not found in namespace %s", e.Target, e.Namespace)
+}
+
+// NoRevisionsError says that of a kind no revisions are known.
+type NoRevisionsError struct{ Kind Kind }
+
+// Error names the kind, and those of which they are known.
+func (e *NoRevisionsError) Error() string {
+	return fmt.Sprintf("a %s keeps no revisions that are known: there are those of Deployments, StatefulSets, DaemonSets and Argo's Rollouts",
+		e.Kind.GroupVersionKind.Kind)
+}
+
+// RightError says which right a read lacks.
+type RightError struct{ text string }
+
+// Error names the verb, the resource and the namespace.
+func (e *RightError) Error() string { return e.text }
+
 // readWorkload reads the workload itself, and what has its template.
 func (h *History) readWorkload(ctx context.Context) error {
 	u, err := h.get(ctx, h.Kind.GroupVersionKind, h.Name)
@@ -99,9 +121,9 @@ func (h *History) readWorkload(ctx context.Context) error {
 	case meta.IsNoMatchError(err):
 		return &NotServedError{GVK: h.Kind.GroupVersionKind}
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%s is not found in namespace %s", h.Target, h.Namespace)
+		return &AbsentError{h.Target}
 	case apierrors.IsForbidden(err):
-		return errors.New(right{verb: "get", resource: h.Target.String(), namespace: h.Namespace}.missing())
+		return &RightError{right{verb: "get", resource: plural(h.Kind.GroupVersionKind), namespace: h.Namespace}.missing()}
 	case err != nil:
 		return fmt.Errorf("get %s: %w", h.Target, err)
 	}
@@ -172,6 +194,9 @@ func (h *History) readMode(ctx context.Context, fallback stamp.Mode) error {
 	return nil
 }
 
+// Annotations of what has the pod template: the workload, or what its workloadRef names.
+func (h *History) Annotations() map[string]string { return h.holder.GetAnnotations() }
+
 func (h *History) templateAnnotations() map[string]string {
 	annotations, _, _ := unstructured.NestedStringMap(h.holder.Object, append(h.path[:len(h.path):len(h.path)], "metadata", "annotations")...)
 	return annotations
@@ -197,8 +222,7 @@ func (h *History) readRevisions(ctx context.Context) error {
 		err = h.readControllerRevisions(ctx, template, daemonSetHash)
 	default:
 		if !h.isRollout() {
-			return fmt.Errorf("a %s keeps no revisions that are known: there are those of Deployments, StatefulSets, DaemonSets and Argo's Rollouts",
-				h.Kind.GroupVersionKind.Kind)
+			return &NoRevisionsError{h.Kind}
 		}
 		err = h.readReplicaSets(ctx, replicaSetsOfRollout, h.byStatus(template))
 	}
@@ -252,7 +276,7 @@ func (h *History) owned(ctx context.Context, gvk schema.GroupVersionKind) ([]uns
 		}
 	}, client.InNamespace(h.Namespace), client.MatchingLabelsSelector{Selector: selector})
 	if apierrors.IsForbidden(err) {
-		return nil, errors.New(right{verb: "list", resource: plural(gvk), namespace: h.Namespace}.missing())
+		return nil, &RightError{right{verb: "list", resource: plural(gvk), namespace: h.Namespace}.missing()}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", plural(gvk), err)
