@@ -139,7 +139,7 @@ func New(config Config) *cobra.Command {
 
 			Exit status: 0 when the command did what it was asked to, 2 on any error. "status --exit-code"
 			has 1 when a fleet is not in step, "diff --exit-code" when there is a difference, "check --strict"
-			when there are findings.`),
+			when there are findings, "releases --exit-code" when there is something to report.`),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		SilenceErrors: true, SilenceUsage: true,
 	}
@@ -149,6 +149,6 @@ func New(config Config) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	s.addFlags(root)
 	root.AddCommand(newStatus(s, name), newExplain(s, name), newPause(s, name), newResume(s, name), newGC(s, name), newVersion(s, name),
-		newHistory(s, name), newDiff(s, name), newRollback(s, name), newCheck(s, name), newGuard(s, name))
+		newHistory(s, name), newDiff(s, name), newRollback(s, name), newCheck(s, name), newGuard(s, name), newReleases(s, name))
 	return root
 }

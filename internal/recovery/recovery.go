@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -32,7 +31,7 @@ var ErrNotFound = errors.New("no record of the release is there")
 type Clients struct {
 	// API reads and writes without a cache.
 	API client.Client
-	// Getter leads Helm's SDK to the same cluster. Only rollback and uninstall use it.
+	// Getter leads Helm's SDK to the same cluster, with the release's namespace as its own. Only rollback and uninstall use it.
 	Getter genericclioptions.RESTClientGetter
 	// Now is the API server's clock.
 	Now func() time.Time
@@ -57,8 +56,6 @@ type Request struct {
 	// HistoryMax is how many revisions a rollback leaves, 0 for all. Helm does not record it for a release; its own default is
 	// [DefaultHistoryMax].
 	HistoryMax int
-	// Log is where Helm's SDK logs; nowhere when nil.
-	Log *slog.Logger
 }
 
 // Result is what was decided and done.

@@ -14,14 +14,11 @@ import (
 	"tidemark.dev/tidemark/internal/release"
 )
 
-// sdk is Helm on the records of the release.
-func (c Clients) sdk(seen *Seen, kind string, log *slog.Logger) (*action.Configuration, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+// sdk is Helm on the records of the release. It logs nowhere: what it logs may hold what a chart was given.
+func (c Clients) sdk(seen *Seen, kind string) (*action.Configuration, error) {
 	// The SDK takes the name of the program otherwise, and would be another owner of what Helm applied.
 	kube.ManagedFieldsManager = helm.FieldManager
-	config := action.NewConfiguration(action.ConfigurationSetLogger(log.Handler()))
+	config := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
 	driver := "secrets"
 	if kind == "ConfigMap" {
 		driver = "configmaps"
@@ -44,7 +41,7 @@ func (c Clients) rollback(ctx context.Context, seen *Seen, r Result, q Request) 
 	if r.Plan.To > math.MaxInt {
 		return fmt.Errorf("revision %d is no revision", r.Plan.To)
 	}
-	config, err := c.sdk(seen, r.Verdict.Newest.Kind, q.Log)
+	config, err := c.sdk(seen, r.Verdict.Newest.Kind)
 	if err != nil {
 		return err
 	}
@@ -75,7 +72,7 @@ func (c Clients) settle(ctx context.Context, seen *Seen, number int64) error {
 
 // uninstall does what `helm uninstall` does.
 func (c Clients) uninstall(ctx context.Context, seen *Seen, r Result, q Request) error {
-	config, err := c.sdk(seen, r.Verdict.Newest.Kind, q.Log)
+	config, err := c.sdk(seen, r.Verdict.Newest.Kind)
 	if err != nil {
 		return err
 	}
