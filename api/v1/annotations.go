@@ -33,6 +33,10 @@ const (
 	// AnnotationExcuse excuses, on a workload or config object, findings of `tidemark check`: lines, or parts between
 	// semicolons, of "RULE until YYYY-MM-DD: REASON" or "RULE KEY until YYYY-MM-DD: REASON".
 	AnnotationExcuse = Domain + "/check-excuse"
+	// AnnotationLoadedPort, on a pod (so in its template), is the port at which the program tells what it loaded, by the
+	// library tidemark.dev/tidemark/loaded: "8080", or "CONTAINER:8080" where the port is no port of one of its containers and
+	// there are several. It is asked only by a controller with --read-reports, and by a command line with --reports.
+	AnnotationLoadedPort = Domain + "/loaded-port"
 	// AnnotationRolloutBudget overrides how long a rollout of this workload should take, as a Go duration.
 	AnnotationRolloutBudget = Domain + "/rollout-budget"
 	// AnnotationUnfinishedAfter is after how long a rollout that leaves more than one revision running counts as unfinished, as a

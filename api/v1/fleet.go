@@ -181,6 +181,8 @@ type FleetLoaded struct {
 	Evidence string `json:"evidence"`
 	// Why explains the evidence.
 	Why string `json:"why"`
+	// Contradiction is what the program says otherwise than other evidence tells; absent when nothing.
+	Contradiction string `json:"contradiction,omitempty"`
 	// Since is the earliest moment at which it can have been read.
 	Since time.Time `json:"since,omitzero"`
 }

@@ -34,6 +34,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.NotifyConfig, "notify-config", o.NotifyConfig, "file with the configuration of notifications (docs/notifications.md); none without it")
 	f.StringVar(&o.NotifyCredentials, "notify-credentials", o.NotifyCredentials, "directory at which the Secret is mounted whose entries --notify-config names")
 	f.DurationVar(&o.NotifyDormantAfter, "notify-dormant-after", o.NotifyDormantAfter, "after how long people are told of a change that no pod has read")
+	f.BoolVar(&o.ReadReports, "read-reports", o.ReadReports,
+		"ask pods with the annotation tidemark.dev/loaded-port, at their addresses, what their programs loaded")
 	f.DurationVar(&o.Margins.RefreshLag, "refresh-lag", o.Margins.RefreshLag, "how long a mounted file may lag behind what its kubelet could read: its sync period and its cache")
 	f.DurationVar(&o.Margins.Skew, "clock-skew", o.Margins.Skew, "how far any two clocks of nodes, API server and controller may be apart")
 	f.BoolVar(&o.WaitForReleases, "wait-for-releases", o.WaitForReleases, "wait for pending Helm releases; needs --secrets")

@@ -11,6 +11,7 @@ import (
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/controller"
 	"tidemark.dev/tidemark/internal/notify"
+	"tidemark.dev/tidemark/internal/reported"
 	"tidemark.dev/tidemark/internal/stamp"
 )
 
@@ -28,11 +29,14 @@ func addFleets(mgr manager.Manager, o Options, kinds []cluster.Kind, notifier *n
 	if err != nil {
 		return fmt.Errorf("register metrics of fleets: %w", err)
 	}
+	survey := cluster.Survey{
+		Client: c.Client, Now: c.Now, Kinds: kinds, System: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Settings: o.Margins,
+	}
+	if o.ReadReports {
+		survey.Reports = reported.Direct(o.DialPods, c.Now)
+	}
 	return controller.RegisterFleets(mgr, controller.FleetOptions{
-		Interval: o.FleetInterval, Clock: machine, Notifier: notifier, DormantAfter: o.NotifyDormantAfter,
-		Survey: cluster.Survey{
-			Client: c.Client, Now: c.Now, Kinds: kinds, System: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Settings: o.Margins,
-		},
+		Interval: o.FleetInterval, Clock: machine, Notifier: notifier, DormantAfter: o.NotifyDormantAfter, Survey: survey,
 	}, own)
 }
 

@@ -15,6 +15,7 @@ import (
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/fleet"
 	"tidemark.dev/tidemark/internal/pace"
+	"tidemark.dev/tidemark/internal/reported"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/stamp"
 )
@@ -63,6 +64,10 @@ type Options struct {
 	NotifyCredentials string
 	// NotifyDormantAfter is after how long a change that no pod has read is told of. Default 1h.
 	NotifyDormantAfter time.Duration
+	// ReadReports says whether pods that declare a port are asked what their programs loaded. Default false.
+	ReadReports bool
+	// DialPods opens connections to pods; the ordinary dialer where nil.
+	DialPods reported.Dial
 	// Margins are those of inference. Defaults as in [fleet.Settings].
 	Margins fleet.Settings
 	// WaitForReleases says whether pending Helm releases are waited for, which needs Secrets. Default true.

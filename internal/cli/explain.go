@@ -14,7 +14,8 @@ import (
 // explainFlags are the flags of explain.
 type explainFlags struct {
 	*session
-	output string
+	output  string
+	reports bool
 }
 
 // explainOptions are what explain does.
@@ -42,7 +43,10 @@ func newExplain(s *session, name string) *cobra.Command {
 			Exit status: 0, or 2 on any error.`),
 		Example: examples(name, `
 			tidemark explain deployment/web
-			tidemark explain -n shop statefulset db -o yaml`),
+			tidemark explain -n shop statefulset db -o yaml
+
+			# Also by what the programs say themselves, where the pods declare the port
+			tidemark explain deployment/web --reports`),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 1 || len(args) == 1 && len(namesOf(args)) > 0 {
 				return nil, noFiles
@@ -61,6 +65,7 @@ func newExplain(s *session, name string) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "Output format: json or yaml.")
+	cmd.Flags().BoolVar(&flags.reports, "reports", false, reportsUsage)
 	completeFormat(cmd, explainFormats)
 	return cmd
 }
@@ -88,6 +93,11 @@ func (f *explainFlags) toOptions(args []string) (*explainOptions, error) {
 		return nil, err
 	}
 	survey.Namespace, survey.Targets, survey.Values = namespace, selected.targets, true
+	if f.reports {
+		if survey.Reports, err = f.asker(survey.Now); err != nil {
+			return nil, err
+		}
+	}
 	return &explainOptions{IOStreams: f.IOStreams, survey: survey, output: f.output}, nil
 }
 

@@ -210,6 +210,9 @@ func (x *explanation) podLines(p v1.FleetPod) [][]string {
 				applied = yesNo(l.Digest == l.Applied)
 			}
 			why := l.Why
+			if l.Contradiction != "" {
+				why += "; but " + l.Contradiction
+			}
 			if l.Snapshot == "" && slices.Contains(p.Unmatched, l.Object) {
 				why += "; its pins name a copy"
 			}

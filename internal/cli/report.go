@@ -106,7 +106,7 @@ func podDocument(p fleet.PodResult) v1.FleetPod {
 		for _, l := range c.Loaded {
 			container.Loaded = append(container.Loaded, v1.FleetLoaded{
 				Object: l.Object.String(), Digest: string(l.Digest), Applied: string(l.Applied), Snapshot: l.Snapshot,
-				Evidence: string(l.Evidence), Why: l.Why, Since: seconds(l.Since),
+				Evidence: string(l.Evidence), Why: l.Why, Contradiction: l.Contradiction, Since: seconds(l.Since),
 			})
 		}
 		out.Containers = append(out.Containers, container)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/reported"
 	"tidemark.dev/tidemark/internal/stamp"
 )
 
@@ -108,6 +110,15 @@ func (s *session) survey(kinds []cluster.Kind) (cluster.Survey, error) {
 	return cluster.Survey{
 		Client: c.Client, Now: c.Now, Kinds: kinds, System: s.system, DefaultMode: mode, Settings: s.Margins,
 	}, nil
+}
+
+// asker asks pods what their programs loaded, through the API server.
+func (s *session) asker(now func() time.Time) (*reported.Asker, error) {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return reported.Proxied(config, now)
 }
 
 // mapper knows the short names of kinds.

@@ -28,6 +28,7 @@ type statusFlags struct {
 	exitCode      bool
 	noHeaders     bool
 	contexts      []string
+	reports       bool
 }
 
 // statusOptions are what status does.
@@ -136,10 +137,14 @@ func (f *statusFlags) register(cmd *cobra.Command) {
 	set.DurationVar(&f.interval, "interval", f.interval, "How often --watch looks, at most.")
 	set.BoolVar(&f.exitCode, "exit-code", false, "Exit with 1 when a fleet is not in step.")
 	set.StringSliceVar(&f.contexts, "contexts", nil, "Show the fleets of these contexts of the kubeconfig, such as east,west.")
+	set.BoolVar(&f.reports, "reports", false, reportsUsage)
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Leave out the header line.")
 }
 
-const formatFleet = "fleet"
+const (
+	formatFleet  = "fleet"
+	reportsUsage = "Ask pods with the annotation tidemark.dev/loaded-port what they loaded; needs the right to get pods/proxy."
+)
 
 var statusFormats = []string{"wide", formatFleet, "json", "yaml", "name"}
 
@@ -186,6 +191,11 @@ func (f *statusFlags) survey(s *session, args []string) (cluster.Survey, error) 
 		return cluster.Survey{}, err
 	}
 	survey.Namespace, survey.Targets = namespace, selected.targets
+	if f.reports {
+		if survey.Reports, err = s.asker(survey.Now); err != nil {
+			return cluster.Survey{}, err
+		}
+	}
 	if f.selector != "" {
 		if survey.Selector, err = labels.Parse(f.selector); err != nil {
 			return cluster.Survey{}, usagef("--selector: %w", err)

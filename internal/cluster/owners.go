@@ -42,7 +42,10 @@ func (r *reading) readPods(ctx context.Context) error {
 	}
 	o := owned{map[types.UID][]fleet.Pod{}, map[types.UID]schema.GroupVersionKind{}, map[types.UID]*metav1.OwnerReference{}}
 	for _, q := range r.queries() {
-		err := EachItem(ctx, r.Client, func() client.ObjectList { return &corev1.PodList{} }, PageSize, o.take, q.options()...)
+		err := EachItem(ctx, r.Client, func() client.ObjectList { return &corev1.PodList{} }, PageSize, func(pod *corev1.Pod) {
+			o.take(pod)
+			r.declare(pod)
+		}, q.options()...)
 		needs := right{"list", "pods", q.namespace, "what runs is unknown"}
 		if ok, err := r.permitted(err, needs); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/reported"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -39,6 +40,8 @@ type Survey struct {
 	Settings fleet.Settings
 	// Values keeps the values of ConfigMaps of named workloads.
 	Values bool
+	// Reports asks pods that declare a port what their programs loaded; nil asks none.
+	Reports *reported.Asker
 }
 
 // Target names one workload.
@@ -112,6 +115,7 @@ func (s Survey) Read(ctx context.Context) (*Sight, error) {
 		{"namespaces", r.readNamespaces},
 		{"pods", r.readPods},
 		{"pods of Rollouts", r.hideHolders},
+		{"reports", r.readReports},
 		{"history", r.readMemory},
 		{"nodes", r.readNodes},
 		// Last, so that whatever a pod of the list has read is in the history or a change seen here.
@@ -141,9 +145,11 @@ type reading struct {
 	memory     memory
 	used       map[workload.Object]bool
 	// copies are the snapshots that pins of templates and of pods name, each with the object that it stands for.
-	copies  map[workload.Object]workload.Object
-	nodes   map[string]time.Time
-	objects map[workload.Object]*object
+	copies map[workload.Object]workload.Object
+	nodes  map[string]time.Time
+	// declared is where pods tell what they loaded, by UID; only with [Survey.Reports].
+	declared map[string]*declared
+	objects  map[workload.Object]*object
 	// objectsFrom is the moment before the first config object was read.
 	objectsFrom time.Time
 }

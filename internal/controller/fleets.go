@@ -91,18 +91,21 @@ func (f *fleets) look(ctx context.Context) {
 		return
 	}
 	l := &lookedAt{at: sight.Now}
-	all := make([]judged, 0, len(sight.Workloads))
+	all, remarks := make([]judged, 0, len(sight.Workloads)), sight.Remarks
 	for _, w := range sight.Workloads {
 		j := judged{w, w.Judge()}
 		all = append(all, j)
 		l.fleets = append(l.fleets, measured{Target: w.Target, owner: w.Owner, result: j.result, budget: w.Fleet.Budget})
+		for _, said := range j.result.Said {
+			remarks = append(remarks, w.Kind.Lower()+"/"+w.Namespace+"/"+w.Name+": "+said)
+		}
 	}
 	f.metrics.show(l)
 	f.metrics.seconds.Observe(f.clock.Since(begun).Seconds())
 	f.metrics.remarks.Set(float64(len(sight.Remarks)))
 	f.concerns.tell(sight.Now, all)
-	f.say(fmt.Sprint(sight.Remarks), func() {
-		for _, r := range sight.Remarks {
+	f.say(fmt.Sprint(remarks), func() {
+		for _, r := range remarks {
 			f.log.Info("Looking at the fleets", "remark", r)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"hash"
 
 	"tidemark.dev/tidemark/internal/workload"
@@ -13,6 +14,20 @@ import (
 // Sum is the 32-byte hash of one key's value, bound to its object and key: equal values under different keys or in
 // different objects have different sums.
 type Sum [sha256.Size]byte
+
+// ParseSum reads a sum as a program states it that uses the library loaded: "v1-HASH". Another version's is an error.
+func ParseSum(text string) (Sum, error) {
+	d, err := Parse(text)
+	if err != nil {
+		return Sum{}, err
+	}
+	if d.Version() != V1 {
+		return Sum{}, fmt.Errorf("parse sum: version %s, want %s", d.Version(), V1)
+	}
+	var s Sum
+	_, err = encoding.Decode(s[:], []byte(text[len(V1)+1:]))
+	return s, err
+}
 
 // hasher writes length-prefixed fields into a hash, through a small buffer so that no value is copied as a whole.
 type hasher struct {

@@ -32,11 +32,14 @@ func (r *reader) find() []finding {
 		out = append(out, r.findOne(use))
 	}
 	pinned := r.pinnedUses()
-	if len(pinned) == 0 {
-		return out
-	}
 	for _, p := range pinned {
 		out = append(out, r.findPinned(p))
+	}
+	for i := range out {
+		r.heed(&out[i])
+	}
+	if len(pinned) == 0 {
+		return out
 	}
 	slices.SortStableFunc(out, func(a, b finding) int { return a.Object.Compare(b.Object) })
 	return out

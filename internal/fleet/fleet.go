@@ -72,7 +72,9 @@ type Pod struct {
 	Unmatched []workload.Object
 	// PinsProblem is why the pod's pins cannot be read, so that it reads what is applied; "" when they can, or there are none.
 	PinsProblem string
-	Containers  []Container
+	// ReportProblem is why what the pod's program says cannot be used; "" when it can, or was not asked for.
+	ReportProblem string
+	Containers    []Container
 }
 
 // Container is one container of a pod.
@@ -89,6 +91,8 @@ type Container struct {
 	// Uses are what this container consumes of objects as they are applied, Pinned what it consumes through its pod's pins.
 	Uses   []workload.Consumption
 	Pinned []PinnedUse
+	// Report is what the program says that it loaded; nil where it says nothing, or was not asked.
+	Report *Report
 }
 
 // Object is a config object of the fleet.

@@ -34,7 +34,7 @@ func Judge(f Fleet) Result {
 	r.Since = r.Since.UTC().Truncate(time.Second)
 	r.Unfinished = f.Partial.UnfinishedAt(f.Now)
 	r.HeldBack, r.Behind, r.Versions = s.heldBack(), s.count(behind), s.versions()
-	r.Changed, r.Differing = s.changedAt().UTC(), s.differing()
+	r.Changed, r.Differing, r.Said = s.changedAt().UTC(), s.differing(), s.said()
 	for _, p := range s.pods {
 		r.Pods = append(r.Pods, p.result)
 	}

@@ -30,8 +30,8 @@ type Evidence string
 
 // The kinds of evidence.
 const (
-	Pinned       Evidence = "pinned" // the pod reads a copy that never changes, or was pinned to an absence
-	Reported     Evidence = "reported"
+	Pinned       Evidence = "pinned"   // the pod reads a copy that never changes, or was pinned to an absence
+	Reported     Evidence = "reported" // the program says so itself
 	Inferred     Evidence = "inferred"
 	NotKnown     Evidence = "unknown"
 	ByWriteTimes Evidence = "write-times" // nothing installed: managed fields against start times; proves nothing
@@ -50,6 +50,8 @@ type Loaded struct {
 	Snapshot string
 	// Why explains the evidence in one sentence.
 	Why string
+	// Contradiction is what the program says otherwise than weaker or stronger evidence tells; "" when nothing.
+	Contradiction string
 	// Since is the earliest moment at which it can have been read.
 	Since time.Time
 	// Changed is since when the object has not been what was loaded; zero when it is, or when that is not known.
@@ -114,6 +116,9 @@ type Result struct {
 	Changed time.Time
 	// Differing counts the consumed keys of which some pod is known to have loaded something else than is applied.
 	Differing int
+	// Said is what is to be said of what programs report: that it contradicts other evidence, or cannot be used. It is in the
+	// Reason too.
+	Said []string
 	// Versions counts the running pods by version, the applied one first.
 	Versions []VersionCount
 	// Pods are the fleet's pods in the order given, without those that have run to their end.

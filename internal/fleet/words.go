@@ -105,6 +105,7 @@ func (s survey) remarks(v Verdict) []string {
 	if v != Unpinned {
 		out = append(out, s.unmatchedText())
 	}
+	out = append(out, s.said()...)
 	for _, o := range s.gone {
 		out = append(out, o.Relative(s.Namespace)+" is gone, and a copy of it is read")
 	}
