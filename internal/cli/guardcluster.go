@@ -25,10 +25,7 @@ const requestPatience = 10 * time.Second
 
 // target connects to the cluster that the command works on, by helm's flags where it is helm, and gives the release's namespace.
 func (o *guardOptions) target() (*cluster.Connection, string, error) {
-	flags := o.session.flags
-	if o.helm != nil {
-		flags = helmFlags(o.helm.Cluster)
-	}
+	flags := o.clusterFlags()
 	config, err := flags.ToRESTConfig()
 	if err != nil {
 		return nil, "", err
@@ -39,6 +36,14 @@ func (o *guardOptions) target() (*cluster.Connection, string, error) {
 	}
 	c, err := o.dial(config)
 	return c, namespace, err
+}
+
+// clusterFlags lead to the cluster: helm's where the command is helm.
+func (o *guardOptions) clusterFlags() *genericclioptions.ConfigFlags {
+	if o.helm != nil {
+		return helmFlags(o.helm.Cluster)
+	}
+	return o.session.flags
 }
 
 // dial connects without asking the cluster first what it serves: the kinds that a guard reads are known.

@@ -2,17 +2,104 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/guard"
+	"tidemark.dev/tidemark/internal/helm"
+	"tidemark.dev/tidemark/internal/helmline"
+	"tidemark.dev/tidemark/internal/recovery"
 	"tidemark.dev/tidemark/internal/release"
 )
 
-// recover refuses what it cannot do yet, naming what a person can.
-func (o *guardOptions) recover(_ context.Context, _ *guard.Run, d guard.Deploy, f guard.Finding) error {
-	remedy := fmt.Sprintf("helm rollback %s %d -n %s", d.Release.Name, f.Verdict.Good, d.Release.Namespace)
-	if f.Plan.Action == release.DoUninstall || f.Verdict.Good == 0 {
-		remedy = fmt.Sprintf("helm uninstall %s -n %s", d.Release.Name, d.Release.Namespace)
+// preflight looks at the release, recovers it where that is called for, and finds out which revision the command writes. before is
+// what the lease was before this guard took it; nil where it could not be taken.
+func (o *guardOptions) preflight(ctx context.Context, r *guard.Run, d guard.Deploy, c *cluster.Connection, before *helm.Before) error {
+	if o.helm != nil && o.helm.Driver == helmline.SQL {
+		o.remark("helm keeps its records in a database, so whether the release is pending is not looked at")
+		return nil
 	}
-	return fmt.Errorf("release %s needs a %s, which the guard does not do by itself yet: run %q first", d.Release, f.Plan.Action, remedy)
+	p := guard.Preflight{Release: d.Release, Operation: o.operation()}
+	clients := recovery.Clients{API: c.Client, Getter: o.clusterFlags(), Now: c.Now, Clock: o.Clock}
+	seen, err := o.see(ctx, clients, d, before)
+	switch {
+	case errors.Is(err, recovery.ErrNotFound):
+		r.Revision = p.Next(0)
+		return nil
+	case err != nil && ctx.Err() != nil:
+		return err
+	case err != nil:
+		o.remark(fmt.Sprintf("whether release %s is pending is not known: %v", d.Release, err))
+		return nil
+	}
+	for _, text := range seen.Remarks {
+		o.remark(text)
+	}
+	request := recovery.Request{
+		Request:    release.Request{Actor: release.ByPreflight, Policy: o.policy, UnguardedAfter: o.flags.recoverUnguarded},
+		HistoryMax: recovery.DefaultHistoryMax,
+	}
+	if o.helm != nil {
+		request.Timeout = o.helm.Timeout
+	}
+	decided := recovery.Decide(seen, request)
+	p.Verdict, p.Plan = decided.Verdict, decided.Plan
+	if !p.MayRun() {
+		return fmt.Errorf("%s: the command is not run", p.Remark())
+	}
+	if text := p.Remark(); text != "" {
+		o.remark(text)
+	}
+	newest := p.Verdict.Newest.Number
+	if p.Plan.Action.Writes() {
+		if newest, err = o.recover(ctx, clients, seen, request, p); err != nil {
+			return err
+		}
+	}
+	r.Revision = p.Next(newest)
+	return nil
+}
+
+// see looks at the release. Without a lease of its own it watches that of another guard, as anybody would.
+func (o *guardOptions) see(ctx context.Context, clients recovery.Clients, d guard.Deploy, before *helm.Before) (*recovery.Seen, error) {
+	if before != nil {
+		return recovery.Look(ctx, clients, d.Release.Namespace, d.Release.Name, *before)
+	}
+	return recovery.Observe(ctx, clients, d.Release.Namespace, d.Release.Name, func(left time.Duration) {
+		o.remark(fmt.Sprintf("watching the lease of release %s for %s, to be certain whether its guard lives", d.Release, left.Round(time.Second)))
+	})
+}
+
+// recover recovers the release, and gives the number of its newest revision then.
+func (o *guardOptions) recover(
+	ctx context.Context, clients recovery.Clients, seen *recovery.Seen, q recovery.Request, p guard.Preflight,
+) (int64, error) {
+	if _, err := recovery.Run(ctx, clients, seen, q); err != nil {
+		return 0, fmt.Errorf("recover release %s by a %s: %w: the command is not run", p.Release, p.Plan.Action, err)
+	}
+	o.remark(fmt.Sprintf("release %s is recovered: %s", p.Release, recovered(p)))
+	again, err := recovery.Look(ctx, clients, p.Release.Namespace, p.Release.Name, helm.Before{})
+	switch {
+	case errors.Is(err, recovery.ErrNotFound):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	return release.Judge(again.Input).Newest.Number, nil
+}
+
+// recovered says what was done.
+func recovered(p guard.Preflight) string {
+	switch p.Plan.Action {
+	case release.DoForward:
+		return fmt.Sprintf("revision %d is marked failed, and no workload was touched", p.Plan.To)
+	case release.DoRollback:
+		return fmt.Sprintf("it is rolled back to revision %d", p.Plan.To)
+	case release.DoUninstall:
+		return "its first install is uninstalled"
+	case release.DoNothing, release.DoReport:
+	}
+	return "nothing was done"
 }

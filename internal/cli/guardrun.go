@@ -15,6 +15,7 @@ import (
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/guard"
+	"tidemark.dev/tidemark/internal/helm"
 	"tidemark.dev/tidemark/internal/helmline"
 	"tidemark.dev/tidemark/internal/process"
 	"tidemark.dev/tidemark/internal/release"
@@ -154,7 +155,7 @@ func (o *guardOptions) deploy(ctx context.Context) (guard.Deploy, *cluster.Conne
 func (o *guardOptions) prepare(ctx context.Context, r *guard.Run, d guard.Deploy, c *cluster.Connection) error {
 	keeper := guard.Keeper{Client: c.Client, Clock: o.Clock, Server: c.Now, Say: o.remark}
 	hold, before, err := keeper.Take(ctx, d, o.flags.waitForLock)
-	var known *guard.Before
+	var known *helm.Before
 	switch {
 	case err == nil:
 		r.Hold, known = hold, &before
@@ -170,36 +171,6 @@ func (o *guardOptions) prepare(ctx context.Context, r *guard.Run, d guard.Deploy
 		return look(ctx)
 	}
 	return hold.While(ctx, look)
-}
-
-// preflight looks at the release, and recovers it where that is called for.
-func (o *guardOptions) preflight(ctx context.Context, r *guard.Run, d guard.Deploy, c *cluster.Connection, before *guard.Before) error {
-	if o.helm != nil && o.helm.Driver == helmline.SQL {
-		o.remark("helm keeps its records in a database, so whether the release is pending is not looked at")
-		return nil
-	}
-	f, err := guard.Preflight{
-		Client: c.Client, Now: c.Now, Release: d.Release, Before: before, Operation: o.operation(), Policy: o.policy,
-		UnguardedAfter: o.flags.recoverUnguarded,
-	}.Look(ctx)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return err
-	case err != nil:
-		o.remark(fmt.Sprintf("whether release %s is pending is not known: %v", d.Release, err))
-		return nil
-	}
-	for _, text := range f.Remarks {
-		o.remark(text)
-	}
-	if f.Refusal != "" {
-		return fmt.Errorf("%s: the command is not run", f.Refusal)
-	}
-	r.Revision = f.Revision
-	if f.Plan.Action.Writes() {
-		return o.recover(ctx, r, d, f)
-	}
-	return nil
 }
 
 // labelled is the command line with the id of the deploy, where helm can note it.

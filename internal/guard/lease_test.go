@@ -89,11 +89,11 @@ func deploy(id string) Deploy {
 }
 
 // take takes the lease while the clock runs, a second at a time.
-func (s *stage) take(d Deploy, wait time.Duration) (*Hold, Before, error) {
+func (s *stage) take(d Deploy, wait time.Duration) (*Hold, helm.Before, error) {
 	s.t.Helper()
 	type result struct {
 		h   *Hold
-		b   Before
+		b   helm.Before
 		err error
 	}
 	done := make(chan result, 1)
@@ -110,7 +110,7 @@ func (s *stage) take(d Deploy, wait time.Duration) (*Hold, Before, error) {
 		}
 	}
 	s.t.Fatal("the lease is neither taken nor refused")
-	return nil, Before{}, nil
+	return nil, helm.Before{}, nil
 }
 
 // run lets time pass for who waits.
@@ -153,16 +153,13 @@ func TestALeaseTellsOfItsDeploy(t *testing.T) {
 	s.must(h.Started(t.Context(), 7))
 	want := release.Lease{
 		Deploy: "a", Revision: 7, Holder: "host-a", Starter: "ann", Job: "https://ci/a", Began: noon.Add(time.Second), Timeout: 10 * time.Minute,
-		Duration: 3 * time.Minute, Renewed: noon.Add(time.Second), Policy: release.PolicyForward,
+		Duration: 3 * time.Minute, Renewed: noon.Add(time.Second), Policy: release.PolicyForward, ResourceVersion: "2",
+		Pod: release.JobPod{Namespace: "ci", Name: "job", UID: "u1", Node: "node-1"},
 	}
 	got := s.decoded()
 	got.Renewed = got.Renewed.UTC()
 	if got != want {
 		t.Errorf("lease %+v, want %+v", got, want)
-	}
-	a := s.read().Annotations
-	if a[v1.AnnotationDeployPod] != "ci/job/u1" || a[v1.AnnotationDeployNode] != "node-1" {
-		t.Errorf("pod: %v", a)
 	}
 	s.must(h.Signalled(t.Context(), "SIGTERM"))
 	s.must(h.Signalled(t.Context(), "SIGINT"))

@@ -28,18 +28,10 @@ type Keeper struct {
 	Say func(text string)
 }
 
-// Before is what the Lease was before it was taken.
-type Before struct {
-	// Lease of the deploy before this one; nil when there was none.
-	Lease *release.Lease
-	// Problem says why it cannot be read; "" when it can.
-	Problem string
-}
-
 // HeldError says that another guard is at work on the release.
 type HeldError struct {
 	Deploy Deploy
-	Before Before
+	Before helm.Before
 	Now    time.Time
 }
 
@@ -86,13 +78,13 @@ type observation struct {
 
 // Take takes the lease of the deploy's release. The lease of a guard that gives no sign of life is watched for its whole
 // duration first. One that lives is waited for, for so long; then, or when wait is 0, the error is a [HeldError].
-func (k Keeper) Take(ctx context.Context, d Deploy, wait time.Duration) (*Hold, Before, error) {
+func (k Keeper) Take(ctx context.Context, d Deploy, wait time.Duration) (*Hold, helm.Before, error) {
 	began, said := k.Clock.Now(), ""
 	var seen observation
 	for {
 		current, err := k.get(ctx, d)
 		if err != nil {
-			return nil, Before{}, err
+			return nil, helm.Before{}, err
 		}
 		now := k.Clock.Now()
 		before, free := k.judge(current, &seen, now)
@@ -131,9 +123,9 @@ func (k Keeper) get(ctx context.Context, d Deploy) (*coordinationv1.Lease, error
 
 // judge reports whether the Lease may be taken: none is there, its guard said that it ended, or it was seen unchanged for its
 // whole duration.
-func (k Keeper) judge(l *coordinationv1.Lease, seen *observation, now time.Time) (Before, bool) {
+func (k Keeper) judge(l *coordinationv1.Lease, seen *observation, now time.Time) (helm.Before, bool) {
 	if l == nil {
-		return Before{}, true
+		return helm.Before{}, true
 	}
 	if seen.version != l.ResourceVersion {
 		*seen = observation{l.ResourceVersion, now}
@@ -141,22 +133,22 @@ func (k Keeper) judge(l *coordinationv1.Lease, seen *observation, now time.Time)
 	quiet := now.Sub(seen.since)
 	lease, err := helm.DecodeLease(l, k.Server())
 	if err != nil {
-		return Before{Problem: err.Error()}, quiet >= defaultDuration
+		return helm.Before{Problem: err.Error()}, quiet >= defaultDuration
 	}
 	lease.Unchanged = max(lease.Unchanged, quiet)
 	free := lease.Finished != nil || quiet >= lease.Duration
 	if !free && lease.Unchanged >= lease.Duration {
-		return Before{Lease: lease}, false
+		return helm.Before{Lease: lease}, false
 	}
 	if free {
 		lease.Unchanged = quiet // what follows is concluded from this machine's clock alone
 	}
-	return Before{Lease: lease}, free
+	return helm.Before{Lease: lease}, free
 }
 
 // alive reports whether a guard has given a sign of life within its lease, by the API server's clock. It is good for telling a
 // person at once; to take the lease, silence is observed.
-func alive(b Before) bool { return b.Lease != nil && b.Lease.Unchanged < b.Lease.Duration }
+func alive(b helm.Before) bool { return b.Lease != nil && b.Lease.Unchanged < b.Lease.Duration }
 
 func waitingFor(held *HeldError) string {
 	b := held.Before
@@ -171,7 +163,7 @@ func waitingFor(held *HeldError) string {
 }
 
 // pause waits for the next look at a Lease.
-func (k Keeper) pause(ctx context.Context, b Before) error {
+func (k Keeper) pause(ctx context.Context, b helm.Before) error {
 	duration := defaultDuration
 	if b.Lease != nil {
 		duration = b.Lease.Duration

@@ -13,9 +13,9 @@ import (
 	"tidemark.dev/tidemark/internal/release"
 )
 
-// decodeLease reads a guard's Lease, at now by the API server's clock. One that cannot be read is an error: it is not the same as
+// DecodeLease reads a guard's Lease, at now by the API server's clock. One that cannot be read is an error: it is not the same as
 // none.
-func decodeLease(l *coordinationv1.Lease, now time.Time) (*release.Lease, error) {
+func DecodeLease(l *coordinationv1.Lease, now time.Time) (*release.Lease, error) {
 	a := l.Annotations
 	out := &release.Lease{
 		ResourceVersion: l.ResourceVersion, Deploy: l.Labels[v1.LabelDeploy], Starter: a[v1.AnnotationDeployStartedBy], Job: a[v1.AnnotationDeployJob],

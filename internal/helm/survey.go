@@ -32,6 +32,17 @@ type Survey struct {
 	Namespace string
 	// Name of the only release to look at; "" for all.
 	Name string
+	// Before is what the lease of that release was before the caller took it over, and counts in its place; nil where the caller
+	// has not.
+	Before *Before
+}
+
+// Before is what a guard's lease was before another took it.
+type Before struct {
+	// Lease of the deploy before; nil when there was none.
+	Lease *release.Lease
+	// Problem says why it cannot be read; "" when it can.
+	Problem string
 }
 
 // Release is one release with what its records and its guard's Lease say.
@@ -75,6 +86,9 @@ func (s Survey) Find(ctx context.Context) (*Sight, error) {
 	sight.Now = s.Now()
 	for _, r := range found {
 		r.Now = sight.Now
+		if s.Before != nil {
+			r.Lease, r.LeaseProblem = s.Before.Lease, s.Before.Problem
+		}
 		s.evidence(ctx, r, sight)
 		sight.Releases = append(sight.Releases, *r)
 	}
@@ -160,7 +174,7 @@ func (s Survey) leases(ctx context.Context, found map[types.NamespacedName]*Rele
 			return
 		}
 		var err error
-		if r.Lease, err = decodeLease(l, s.Now()); err != nil {
+		if r.Lease, err = DecodeLease(l, s.Now()); err != nil {
 			r.LeaseProblem = err.Error()
 		}
 	}, client.InNamespace(s.Namespace), client.HasLabels{v1.LabelDeploy})

@@ -16,6 +16,14 @@ type Seen struct {
 	Remarks []string
 	// at is when, by the observer's own clock.
 	at time.Time
+	// before is what its lease was before the observer took it; nil where the observer has not.
+	before *helm.Before
+}
+
+// Look looks at a release whose lease the caller has taken, with what that was before: the caller has observed its silence. The
+// error is [ErrNotFound] when there is no record.
+func Look(ctx context.Context, c Clients, namespace, name string, before helm.Before) (*Seen, error) {
+	return find(ctx, c, namespace, name, &before)
 }
 
 // looks is into how many parts the duration of a lease is divided when it is watched.
@@ -25,7 +33,7 @@ const looks = 12
 // duration (3m by default) unless a sign comes before; tell is called once then, to say how long it may take. The error is
 // [ErrNotFound] when there is no record.
 func Observe(ctx context.Context, c Clients, namespace, name string, tell func(time.Duration)) (*Seen, error) {
-	seen, err := find(ctx, c, namespace, name)
+	seen, err := find(ctx, c, namespace, name, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +56,7 @@ func Observe(ctx context.Context, c Clients, namespace, name string, tell func(t
 			return nil, context.Cause(ctx)
 		case <-c.Clock.After(min(left, seen.Lease.Duration/looks)):
 		}
-		if seen, err = find(ctx, c, namespace, name); err != nil {
+		if seen, err = find(ctx, c, namespace, name, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -69,14 +77,14 @@ func silenceMatters(r helm.Release) bool {
 	return release.Judge(r.Input).State == release.Abandoned
 }
 
-// find reads one release.
-func find(ctx context.Context, c Clients, namespace, name string) (*Seen, error) {
-	sight, err := helm.Survey{Client: c.API, Now: c.Now, Namespace: namespace, Name: name}.Find(ctx)
+// find reads one release, with what its lease was before where the caller has taken that.
+func find(ctx context.Context, c Clients, namespace, name string, before *helm.Before) (*Seen, error) {
+	sight, err := helm.Survey{Client: c.API, Now: c.Now, Namespace: namespace, Name: name, Before: before}.Find(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(sight.Releases) == 0 {
 		return nil, fmt.Errorf("release %s in namespace %s: %w", name, namespace, ErrNotFound)
 	}
-	return &Seen{Release: sight.Releases[0], Remarks: sight.Remarks, at: c.Clock.Now()}, nil
+	return &Seen{Release: sight.Releases[0], Remarks: sight.Remarks, at: c.Clock.Now(), before: before}, nil
 }

@@ -45,8 +45,6 @@ type Request struct {
 	release.Request
 	// DryRun decides and changes nothing.
 	DryRun bool
-	// OwnDeploy is the id of the deploy whose lease the caller has taken since it looked: that lease is no sign of another's life.
-	OwnDeploy string
 	// NoHooks leaves out the hooks of a rollback or an uninstall.
 	NoHooks bool
 	// Wait waits until what was rolled back is ready.
@@ -75,11 +73,11 @@ func Run(ctx context.Context, c Clients, seen *Seen, q Request) (Result, error) 
 	if !out.Plan.Action.Writes() || q.DryRun {
 		return out, nil
 	}
-	again, err := find(ctx, c, seen.Namespace, seen.Name)
+	again, err := find(ctx, c, seen.Namespace, seen.Name, seen.before)
 	if err != nil {
 		return out, err
 	}
-	if err := sameAs(seen, again, q.OwnDeploy, c.Clock.Now()); err != nil {
+	if err := sameAs(seen, again, c.Clock.Now()); err != nil {
 		return out, fmt.Errorf("release %s in namespace %s: %w", seen.Name, seen.Namespace, err)
 	}
 	if now := decide(again.Release, q); now.Plan.Action != out.Plan.Action || now.Plan.To != out.Plan.To {
@@ -102,15 +100,14 @@ func decide(r helm.Release, q Request) Result {
 }
 
 // sameAs is an error when the newest revision or the lease is not the one that was seen. What was observed of the lease goes over
-// to the newer look, as does the lease itself where the caller has taken it since.
-func sameAs(seen *Seen, again *Seen, own string, now time.Time) error {
+// to the newer look. Who has taken the lease keeps it, and what it was before does not change.
+func sameAs(seen *Seen, again *Seen, now time.Time) error {
 	before, after := release.Judge(seen.Input).Newest, release.Judge(again.Input).Newest
 	if before.Record != after.Record || before.Kind != after.Kind || before.ResourceVersion != after.ResourceVersion {
 		return fmt.Errorf("revision %d: %w", before.Number, helm.ErrChanged)
 	}
 	switch {
-	case own != "" && again.Lease != nil && again.Lease.Deploy == own:
-		again.Lease = seen.Lease
+	case seen.before != nil:
 	case seen.Lease == nil && again.Lease == nil:
 	case seen.Lease == nil || again.Lease == nil || seen.Lease.ResourceVersion != again.Lease.ResourceVersion:
 		return fmt.Errorf("the lease of its guard: %w", helm.ErrChanged)

@@ -154,18 +154,22 @@ func TestNothingIsWrittenWhenItChangedSinceItWasSeen(t *testing.T) {
 }
 
 func TestTheCallersOwnLeaseIsNoSignOfAnothersLife(t *testing.T) {
-	api := memory(record(1, "deployed", ""), record(2, "pending-upgrade", "d1"), lease(ended))
-	c := clients(api, clocktesting.NewFakeClock(noon))
-	seen := observe(t, c)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "mine", UID: "u"}, Spec: corev1.PodSpec{NodeName: "n"}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+	}}
 	mine := lease(func(l *coordinationv1.Lease) {
 		l.Labels[v1.LabelDeploy], l.Annotations[v1.AnnotationDeployRevision] = "d2", "3"
+		l.Annotations[v1.AnnotationDeployPod], l.Annotations[v1.AnnotationDeployNode] = "ci/mine/u", "n"
 	})
-	if err := errors.Join(api.Delete(t.Context(), lease(ended)), api.Create(t.Context(), mine)); err != nil {
+	api := memory(record(1, "deployed", ""), record(2, "pending-upgrade", "d1"), mine, pod, node)
+	c := clients(api, clocktesting.NewFakeClock(noon))
+	silent := &release.Lease{Deploy: "d1", Revision: 2, Began: noon.Add(-time.Hour), Timeout: 10 * time.Minute, Duration: time.Minute, Unchanged: time.Minute}
+	seen, err := Look(t.Context(), c, "shop", "web", helm.Before{Lease: silent})
+	if err != nil {
 		t.Fatal(err)
 	}
-	q := byPerson
-	q.OwnDeploy = "d2"
-	if r, err := Run(t.Context(), c, seen, q); err != nil || !r.Done || status(t, api, 2) != "failed" {
+	if r, err := Run(t.Context(), c, seen, byPerson); err != nil || !r.Done || status(t, api, 2) != "failed" {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -59,7 +59,7 @@ func (c Clients) rollback(ctx context.Context, seen *Seen, r Result, q Request) 
 // settle marks the revision of a rollback failed that ended with an error, where it was left pending: Helm does that when a hook
 // fails. The operation was this process's own, so nobody is at work on it.
 func (c Clients) settle(ctx context.Context, seen *Seen, number int64) error {
-	now, err := find(ctx, c, seen.Namespace, seen.Name)
+	now, err := find(ctx, c, seen.Namespace, seen.Name, seen.before)
 	if err != nil {
 		return err
 	}
