@@ -102,7 +102,7 @@ func (o *guardOptions) without(ctx context.Context, r guard.Run, why error) erro
 	return ended(r.Do(ctx))
 }
 
-// interrupted ends a guard whose command has not started; the lease, if it has one, says so.
+// interrupted ends a guard whose command has not started, and leaves the lease, if it has one, with what it knew.
 func (o *guardOptions) interrupted(r guard.Run, why error) error {
 	status := exitGuard
 	select {
@@ -115,7 +115,7 @@ func (o *guardOptions) interrupted(r guard.Run, why error) error {
 	if r.Hold != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), requestPatience)
 		defer cancel()
-		if err := r.Hold.Finish(ctx, release.Outcome{Time: o.Clock.Now(), ExitStatus: status}); err != nil {
+		if err := r.Hold.GiveBack(ctx, release.Outcome{Time: o.Clock.Now(), ExitStatus: status}); err != nil {
 			o.remark(err.Error())
 		}
 	}

@@ -28,6 +28,8 @@ var (
 type Hold struct {
 	keeper Keeper
 	deploy Deploy
+	// former is the Lease as it was before; nil where there was none.
+	former *coordinationv1.Lease
 
 	mu      sync.Mutex
 	lease   *coordinationv1.Lease
@@ -59,6 +61,17 @@ func (h *Hold) Finish(ctx context.Context, outcome release.Outcome) error {
 	return h.write(ctx, func(l *coordinationv1.Lease) {
 		l.Annotations[v1.AnnotationDeployEnded] = text(outcome.Time)
 		l.Annotations[v1.AnnotationDeployExitStatus] = strconv.Itoa(outcome.ExitStatus)
+	})
+}
+
+// GiveBack ends a deploy whose command was not started. What the lease said of a deploy before that has not said its end is
+// evidence of that one, and stands again.
+func (h *Hold) GiveBack(ctx context.Context, outcome release.Outcome) error {
+	if h.former == nil || h.former.Annotations[v1.AnnotationDeployEnded] != "" {
+		return h.Finish(ctx, outcome)
+	}
+	return h.write(ctx, func(l *coordinationv1.Lease) {
+		l.Labels, l.Annotations, l.Spec = h.former.Labels, h.former.Annotations, h.former.Spec
 	})
 }
 

@@ -405,6 +405,31 @@ func TestALeaseThatAPersonTouchedOrDeletedIsKept(t *testing.T) {
 	}
 }
 
+func TestWhatALeaseToldOfAnUnfinishedDeployIsGivenBack(t *testing.T) {
+	s := newStage(t)
+	first, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	s.must(first.Started(t.Context(), 7))
+	want := s.decoded()
+	s.clock.Step(time.Hour)
+	second, _, err := s.take(deploy("b"), 0)
+	s.must(err)
+	s.must(second.GiveBack(t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 125}))
+	got := s.decoded()
+	got.ResourceVersion = want.ResourceVersion
+	if got != want {
+		t.Errorf("lease %+v, want %+v", got, want)
+	}
+	// Of a deploy that had ended, nothing more is to be learnt.
+	s.must(first.Finish(t.Context(), release.Outcome{Time: s.clock.Now()}))
+	second, _, err = s.take(deploy("b"), 0)
+	s.must(err)
+	s.must(second.GiveBack(t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 125}))
+	if got := s.decoded(); got.Deploy != "b" || got.Finished.ExitStatus != 125 {
+		t.Errorf("lease %+v", got)
+	}
+}
+
 func TestWhoIsAtWork(t *testing.T) {
 	for want, l := range map[string]release.Lease{
 		"ann (h, https://ci)": {Starter: "ann", Holder: "h", Job: "https://ci"}, "ann": {Starter: "ann"}, "h": {Holder: "h"}, "somebody": {},

@@ -192,7 +192,7 @@ func (k Keeper) write(ctx context.Context, d Deploy, former *coordinationv1.Leas
 	if err != nil {
 		return nil, fmt.Errorf("take the lease of release %s: %w", d.Release, err)
 	}
-	return &Hold{keeper: k, deploy: d, lease: l, renewed: now}, nil
+	return &Hold{keeper: k, deploy: d, former: former, lease: l, renewed: now}, nil
 }
 
 // IsOut reports whether an error of [Keeper.Take] says that no lease can be had: the right is missing, or the API does not answer.
