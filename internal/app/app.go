@@ -72,11 +72,14 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
-	var records cache.Cache
-	if o.WaitForReleases && o.Secrets {
+	var records, waitedFor cache.Cache
+	if o.readsRecords() {
 		if records, err = helmRecords(mgr); err != nil {
 			return nil, err
 		}
+	}
+	if o.WaitForReleases {
+		waitedFor = records
 	}
 	pods, err := podCache(mgr)
 	if err != nil {
@@ -90,7 +93,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	err = controller.Register(ctx, mgr, controller.Options{
 		Namespace: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Kinds: kinds, Secrets: o.Secrets, Pace: o.Pace,
 		MaxRolling: o.MaxRolling, RollTimeout: o.RollTimeout, Workers: o.Workers, WatchLag: o.WatchLag, Key: key, Direct: direct, Pods: pods,
-		Recorder: recorder, HelmRecords: records, History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease, Watches: watches,
+		Recorder: recorder, HelmRecords: waitedFor, History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease, Watches: watches,
 		RolloutInterval: o.RolloutInterval, KeepValues: o.KeepValues,
 	}, own)
 	if err != nil {
@@ -100,7 +103,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(addCleanup(mgr, o, kinds, recorder), addFleets(mgr, o, kinds, notifier), addWebhook(mgr, o, kinds, direct, key, recorder), mgr.AddHealthzCheck("ping", healthz.Ping))
+	err = errors.Join(addCleanup(mgr, o, kinds, recorder), addFleets(mgr, o, kinds, notifier), addDeploys(mgr, o, records), addWebhook(mgr, o, kinds, direct, key, recorder), mgr.AddHealthzCheck("ping", healthz.Ping))
 	if err != nil {
 		return nil, err
 	}
@@ -176,19 +179,4 @@ func podCache(mgr manager.Manager) (cache.Cache, error) {
 		return nil, fmt.Errorf("make cache of pods: %w", err)
 	}
 	return pods, nil
-}
-
-// helmRecords makes a cache of its own for the metadata of what is unsettled: the same kind under another selector.
-func helmRecords(mgr manager.Manager) (cache.Cache, error) {
-	records, err := cache.New(mgr.GetConfig(), cache.Options{
-		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
-		DefaultTransform: cluster.Slim(), DefaultLabelSelector: helmrecord.Unsettled(), DefaultWatchErrorHandler: cluster.QuietRefusals,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make cache of helm records: %w", err)
-	}
-	if err := mgr.Add(records); err != nil {
-		return nil, fmt.Errorf("add cache of helm records: %w", err)
-	}
-	return records, nil
 }

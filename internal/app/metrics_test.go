@@ -59,6 +59,9 @@ func TestMetricsAreThoseOfTheTable(t *testing.T) {
 	if _, err := notify.NewMetrics(d); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := controller.NewDeployMetrics(d); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := webhook.NewMetrics(d); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/fleet"
 	"tidemark.dev/tidemark/internal/pace"
+	"tidemark.dev/tidemark/internal/release"
 	"tidemark.dev/tidemark/internal/reported"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/stamp"
@@ -72,6 +73,14 @@ type Options struct {
 	Margins fleet.Settings
 	// WaitForReleases says whether pending Helm releases are waited for, which needs Secrets. Default true.
 	WaitForReleases bool
+	// WatchReleases says whether Helm releases are watched whose deploys may not come back, which needs Secrets. Default true.
+	WatchReleases bool
+	// ReleasePolicy is what is done about such a deploy: report or forward. Default report.
+	ReleasePolicy string
+	// ReportAfter is for how long an operation may be under way on a release before it is reported, 0 for ever. Default 30m.
+	ReportAfter time.Duration
+	// ReleaseInterval is how often the releases are looked at on which something is under way. Default 15s.
+	ReleaseInterval time.Duration
 
 	// LeaderElect says whether several replicas elect one that writes; the history needs it. Default true.
 	LeaderElect bool
@@ -98,7 +107,8 @@ func Defaults() Options {
 		Pace: pace.Defaults(), MaxRolling: 50, RollTimeout: 10 * time.Minute, Workers: 8, WatchLag: 2 * time.Second, KeepValues: true,
 		CleanupInterval: 10 * time.Minute, Retention: snapshot.Defaults(),
 		RolloutInterval: time.Minute, FleetInterval: time.Minute, NotifyDormantAfter: time.Hour, Margins: fleet.Settings{}.WithDefaults(),
-		WaitForReleases: true, LeaderElect: true,
+		WaitForReleases: true, WatchReleases: true, ReleasePolicy: string(release.PolicyReport), ReportAfter: 30 * time.Minute, ReleaseInterval: 15 * time.Second,
+		LeaderElect:   true,
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 		WebhookAddress: ":9443", WebhookCertificateValidity: 90 * 24 * time.Hour,
 		MetricsAddress: ":8080", ProbeAddress: ":8081",
@@ -145,7 +155,7 @@ func (o Options) validate() ([]cluster.Kind, error) {
 	if o.RolloutInterval <= 0 {
 		errs = append(errs, errors.New("--rollout-interval: want more than 0"))
 	}
-	errs = append(errs, o.validateCleanup(), o.validateFleets(), o.validateNotify(), o.validateWebhook())
+	errs = append(errs, o.validateCleanup(), o.validateFleets(), o.validateNotify(), o.validateReleases(), o.validateWebhook())
 	if o.Namespace == "" {
 		errs = append(errs, errors.New("--namespace: want the namespace that Tidemark runs in"))
 	}

@@ -1,13 +1,20 @@
 package controller
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/stamp"
@@ -28,6 +35,27 @@ const maxNote = 1024
 
 func (a announcer) event(obj runtime.Object, kind, reason, action, note string) {
 	a.recorder.Eventf(obj, nil, kind, reason, action, "%s", bounded(note))
+}
+
+// eventOnce makes an Event whose name tells of what it is, so that another leader, or this one after a restart, does not make it
+// again as long as it is kept.
+func eventOnce(ctx context.Context, c client.Client, at time.Time, on corev1.ObjectReference, action, reason, what, note string) error {
+	sum := sha256.Sum256([]byte(string(on.UID) + "/" + what))
+	e := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: on.Namespace, Name: eventName(on.Name, reason, hex.EncodeToString(sum[:8]))},
+		EventTime:  metav1.NewMicroTime(at), ReportingController: Reporter, ReportingInstance: Reporter,
+		Type: corev1.EventTypeWarning, Reason: reason, Action: action, Note: bounded(note), Regarding: on,
+	}
+	if err := c.Create(ctx, e); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create event: %w", err)
+	}
+	return nil
+}
+
+// eventName is a name that begins with the object's, which may be as long as names may be.
+func eventName(object, reason, sum string) string {
+	const longest = 200
+	return object[:min(len(object), longest)] + "." + strings.ToLower(reason) + "-" + sum
 }
 
 // bounded cuts a note to what the API takes.

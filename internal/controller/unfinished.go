@@ -2,16 +2,12 @@ package controller
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
@@ -126,29 +122,12 @@ func (r *rollouts) tell(ctx context.Context, s *subject, told string, u *fleet.U
 	return now
 }
 
-// announceOnce makes an Event whose name tells of what it is, so that another leader, or this one after a restart, does not
-// make it again as long as it is kept.
+// announceOnce tells of a workload's rollout by [eventOnce].
 func (r *rollouts) announceOnce(ctx context.Context, s *subject, what, note string) error {
-	sum := sha256.Sum256([]byte(string(s.object.GetUID()) + "/" + what))
-	e := &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.id.Namespace, Name: eventName(s.id.Name, hex.EncodeToString(sum[:8]))},
-		EventTime:  metav1.NewMicroTime(r.clock.Now()), ReportingController: Reporter, ReportingInstance: Reporter,
-		Type: corev1.EventTypeWarning, Reason: "RolloutUnfinished", Action: "Watch", Note: bounded(note),
-		Regarding: corev1.ObjectReference{
-			APIVersion: s.id.GVK.GroupVersion().String(), Kind: s.id.GVK.Kind, Namespace: s.id.Namespace, Name: s.id.Name,
-			UID: s.object.GetUID(), ResourceVersion: s.object.GetResourceVersion(),
-		},
-	}
-	if err := r.options.Direct.Create(ctx, e); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create event: %w", err)
-	}
-	return nil
-}
-
-// eventName is a name that begins with the workload's, which may be as long as names may be.
-func eventName(workload, sum string) string {
-	const longest = 200
-	return workload[:min(len(workload), longest)] + ".unfinished-" + sum
+	return eventOnce(ctx, r.options.Direct, r.clock.Now(), corev1.ObjectReference{
+		APIVersion: s.id.GVK.GroupVersion().String(), Kind: s.id.GVK.Kind, Namespace: s.id.Namespace, Name: s.id.Name,
+		UID: s.object.GetUID(), ResourceVersion: s.object.GetResourceVersion(),
+	}, "Watch", "RolloutUnfinished", what, note)
 }
 
 // promote ends the pause of a canary that asks for it.

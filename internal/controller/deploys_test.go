@@ -1,0 +1,312 @@
+package controller
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/helmrecord"
+	"tidemark.dev/tidemark/internal/release"
+)
+
+// deployWatch is the watch of Helm releases over a cluster in memory, whose clock is that of the API server too.
+type deployWatch struct {
+	t *testing.T
+	*deploys
+	clock    *clocktesting.FakeClock
+	registry *prometheus.Registry
+	// refuse makes a write fail.
+	refuse error
+}
+
+// newDeployWatch has releases in ConfigMaps: in memory Secrets cannot be listed by type.
+func newDeployWatch(t *testing.T, policy release.Policy, objects ...client.Object) *deployWatch {
+	t.Helper()
+	w := &deployWatch{t: t, clock: clocktesting.NewFakeClock(noon), registry: prometheus.NewPedanticRegistry()}
+	objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tidemark-system"}})
+	noSecrets := func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		if gvk, err := c.GroupVersionKindFor(list); err != nil || gvk.Kind == "SecretList" {
+			return err
+		}
+		return c.List(ctx, list, opts...)
+	}
+	inner := fake.NewClientBuilder().WithObjects(objects...).Build()
+	api := interceptor.NewClient(inner, interceptor.Funcs{
+		List: noSecrets,
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if w.refuse != nil {
+				return w.refuse
+			}
+			return c.Patch(ctx, o, p, opts...)
+		},
+	})
+	unsettled := interceptor.NewClient(inner, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			return noSecrets(ctx, c, list, append(opts, client.MatchingLabelsSelector{Selector: helmrecord.Unsettled()})...)
+		},
+	})
+	m, err := NewDeployMetrics(w.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.deploys = newDeploys(DeployOptions{
+		Client: api, Now: w.clock.Now, Records: unsettled, Leases: api, Namespace: "tidemark-system", Interval: time.Minute, Policy: policy,
+		ReportAfter: 30 * time.Minute, Clock: w.clock,
+	}, logr.Discard(), m)
+	return w
+}
+
+// pendingRelease is revision 2 of a release that has been pending since noon, above one that is deployed.
+func pendingRelease(name, deploy string) []client.Object {
+	var out []client.Object
+	for number, status := range map[int]string{1: "deployed", 2: "pending-upgrade"} {
+		document := fmt.Sprintf(`{"name":%q,"version":%d,"info":{"status":%q}}`, name, number, status)
+		c := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, number), CreationTimestamp: metav1.NewTime(noon),
+				Labels: map[string]string{"owner": "helm", "name": name, "version": fmt.Sprint(number), "status": status},
+			},
+			Data: map[string]string{"release": base64.StdEncoding.EncodeToString([]byte(document))},
+		}
+		if number == 2 && deploy != "" {
+			c.Labels[v1.LabelDeploy] = deploy
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// guardOf is the lease of a release's guard, whose timeout is ten minutes after noon.
+func guardOf(name, deploy string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: v1.DeployLeasePrefix + name, Labels: map[string]string{v1.LabelDeploy: deploy},
+			Annotations: map[string]string{
+				v1.AnnotationDeployRevision: "2", v1.AnnotationDeployBegan: noon.Format(time.RFC3339), v1.AnnotationDeployTimeout: "10m",
+			},
+		},
+		Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: ptr.To[int32](180)},
+	}
+}
+
+func guarded(name string) []client.Object {
+	return append(pendingRelease(name, "d-"+name), guardOf(name, "d-"+name))
+}
+
+// pass looks every minute for as long.
+func (w *deployWatch) pass(d time.Duration) {
+	w.t.Helper()
+	for range d / time.Minute {
+		w.look(w.t.Context())
+		w.clock.Step(time.Minute)
+	}
+	w.look(w.t.Context())
+}
+
+// told are the reasons with the notes of the events.
+func (w *deployWatch) told() string {
+	w.t.Helper()
+	list := &eventsv1.EventList{}
+	if err := w.Client.List(w.t.Context(), list); err != nil {
+		w.t.Fatal(err)
+	}
+	var out []string
+	for _, e := range list.Items {
+		out = append(out, fmt.Sprintf("%s on %s/%s: %s", e.Reason, e.Regarding.Kind, e.Regarding.Name, e.Note))
+	}
+	return strings.Join(out, "\n")
+}
+
+func (w *deployWatch) statusOf(name string) string {
+	w.t.Helper()
+	record := &corev1.ConfigMap{}
+	if err := w.Client.Get(w.t.Context(), client.ObjectKey{Namespace: "shop", Name: "sh.helm.release.v1." + name + ".v2"}, record); err != nil {
+		w.t.Fatal(err)
+	}
+	return record.Labels["status"]
+}
+
+func (w *deployWatch) renew(name string) {
+	w.t.Helper()
+	body := fmt.Sprintf(`{"metadata":{"annotations":{"renewed":%q}}}`, w.clock.Now())
+	if err := w.Client.Patch(w.t.Context(), guardOf(name, ""), client.RawPatch("application/merge-patch+json", []byte(body))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestWhateverIsPendingForLongIsReportedOnce(t *testing.T) {
+	w := newDeployWatch(t, release.PolicyReport, pendingRelease("web", "")...)
+	w.pass(30 * time.Minute)
+	if told := w.told(); told != "" {
+		t.Errorf("told before half an hour: %s", told)
+	}
+	w.pass(10 * time.Minute)
+	told := w.told()
+	if strings.Count(told, "\n") > 0 || !strings.Contains(told, "ReleaseNotSettled on ConfigMap/sh.helm.release.v1.web.v2: release web: revision 2 is pending-upgrade since") {
+		t.Errorf("told %q", told)
+	}
+	w.said = nil // another leader
+	w.deploys = newDeploys(w.DeployOptions, logr.Discard(), w.metrics)
+	w.look(t.Context())
+	if again := w.told(); again != told {
+		t.Errorf("told again: %q", again)
+	}
+	if got := w.metric("tidemark_release_pending_seconds"); got != (40 * time.Minute).Seconds() {
+		t.Errorf("its age is %v", got)
+	}
+}
+
+// metric is the value of the only series of a metric.
+func (w *deployWatch) metric(name string) float64 {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name && len(f.GetMetric()) == 1 {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	w.t.Fatalf("%s has not one series", name)
+	return 0
+}
+
+func TestForwardOnlyWhereItIsChosenAndAllIsSure(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy  release.Policy
+		objects []client.Object
+		during  func(*deployWatch)
+		want    string
+	}{
+		"chosen":                  {release.PolicyForward, guarded("web"), nil, "failed"},
+		"not chosen":              {release.PolicyReport, guarded("web"), nil, "pending-upgrade"},
+		"a guard that lives":      {release.PolicyForward, guarded("web"), func(w *deployWatch) { w.renew("web") }, "pending-upgrade"},
+		"no guard":                {release.PolicyForward, pendingRelease("web", ""), nil, "pending-upgrade"},
+		"a lease of another":      {release.PolicyForward, append(pendingRelease("web", ""), guardOf("web", "d-other")), nil, "pending-upgrade"},
+		"paused in the namespace": {release.PolicyForward, guarded("web"), func(w *deployWatch) { w.pause("shop") }, "pending-upgrade"},
+		"paused everywhere":       {release.PolicyForward, guarded("web"), func(w *deployWatch) { w.pause("tidemark-system") }, "pending-upgrade"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDeployWatch(t, tc.policy, tc.objects...)
+			for range 15 {
+				if tc.during != nil {
+					tc.during(w)
+				}
+				w.pass(time.Minute)
+			}
+			if got := w.statusOf("web"); got != tc.want {
+				t.Errorf("it is %s, want %s; told %s", got, tc.want, w.told())
+			}
+			if done := strings.Contains(w.told(), "ReleaseRecovered"); done != (tc.want == "failed") {
+				t.Errorf("told %s", w.told())
+			}
+		})
+	}
+}
+
+func (w *deployWatch) pause(namespace string) {
+	w.t.Helper()
+	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, v1.AnnotationPaused)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if err := w.Client.Patch(w.t.Context(), ns, client.RawPatch("application/merge-patch+json", []byte(body))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestSilenceCountsFromWhenThisProcessBeganToWatch(t *testing.T) {
+	w := newDeployWatch(t, release.PolicyForward, guarded("web")...)
+	w.clock.Step(time.Hour) // nobody watched; the lease is old, and the timeout past
+	w.pass(2 * time.Minute)
+	if got := w.statusOf("web"); got != "pending-upgrade" {
+		t.Errorf("after two minutes it is %s", got)
+	}
+	w.pass(2 * time.Minute)
+	if got := w.statusOf("web"); got != "failed" {
+		t.Errorf("after four minutes it is %s: %s", got, w.told())
+	}
+}
+
+func TestManyGuardsThatFallSilentTogetherAreOneIncident(t *testing.T) {
+	for count, want := range map[int]string{3: "failed", 4: "pending-upgrade"} {
+		var objects []client.Object
+		for i := range count {
+			objects = append(objects, guarded(fmt.Sprintf("web-%d", i))...)
+		}
+		w := newDeployWatch(t, release.PolicyForward, objects...)
+		w.pass(15 * time.Minute)
+		if got := w.statusOf("web-0"); got != want {
+			t.Errorf("of %d it is %s, want %s", count, got, want)
+		}
+		if said := strings.Contains(w.told(), "fell silent together"); said != (want != "failed") {
+			t.Errorf("of %d it told %s", count, w.told())
+		}
+	}
+}
+
+func TestAReleaseIsRecoveredOnceAnHour(t *testing.T) {
+	w := newDeployWatch(t, release.PolicyForward, guarded("web")...)
+	w.pass(15 * time.Minute)
+	for _, o := range pendingRelease("web", "d-web") { // the same again: somebody restored the record
+		if o.GetName() == "sh.helm.release.v1.web.v2" {
+			if err := errors.Join(w.Client.Delete(t.Context(), o), w.Client.Create(t.Context(), o)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.pass(10 * time.Minute)
+	if got := w.statusOf("web"); got != "pending-upgrade" || !strings.Contains(w.told(), "less than an hour ago") {
+		t.Errorf("it is %s: %s", got, w.told())
+	}
+	w.pass(time.Hour)
+	if got := w.statusOf("web"); got != "failed" {
+		t.Errorf("after an hour it is %s", got)
+	}
+}
+
+func TestARefusedRecoveryIsToldAndStopsNoOther(t *testing.T) {
+	w := newDeployWatch(t, release.PolicyForward, append(guarded("web"), guarded("shop")...)...)
+	w.refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", nil)
+	w.pass(15 * time.Minute)
+	if told := w.told(); strings.Count(told, "RecoveryRefused") != 2 || strings.Contains(told, "ReleaseRecovered") {
+		t.Errorf("told %s", told)
+	}
+	w.refuse = nil
+	w.pass(time.Minute)
+	if w.statusOf("web") != "failed" || w.statusOf("shop") != "failed" {
+		t.Errorf("they are %s and %s", w.statusOf("web"), w.statusOf("shop"))
+	}
+}
+
+func TestADamagedRecordIsNamedAndStopsNoOther(t *testing.T) {
+	torn := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "sh.helm.release.v1.torn.v3", Labels: map[string]string{"owner": "helm", "name": "torn", "version": "x"},
+	}}
+	w := newDeployWatch(t, release.PolicyForward, append(guarded("web"), torn)...)
+	w.pass(15 * time.Minute)
+	if told := w.told(); !strings.Contains(told, "release torn: record configmap/sh.helm.release.v1.torn.v3") || w.statusOf("web") != "failed" {
+		t.Errorf("told %s; web is %s", told, w.statusOf("web"))
+	}
+	if got := w.metric("tidemark_release_unreadable"); got != 1 {
+		t.Errorf("unreadable is %v", got)
+	}
+}
