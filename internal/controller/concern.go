@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,6 +50,8 @@ func concernOf(v fleet.Verdict, dormantAfter time.Duration) *concern {
 type concerns struct {
 	notifier     *notify.Notifier
 	dormantAfter time.Duration
+	// values are the values, old and new, of a workload's keys that the next start changes, where they may be shown; nil for none.
+	values func(context.Context, cluster.Workload) []notify.Fact
 	// first is when a verdict was first seen of which it is not known since when it stands.
 	first map[string]time.Time
 }
@@ -57,16 +60,16 @@ type concerns struct {
 const fleetsSource = "fleets"
 
 // tell tells people what one look found. Where the verdict is not known, what was told stays as it is.
-func (c *concerns) tell(at time.Time, sight []judged) {
+func (c *concerns) tell(ctx context.Context, at time.Time, sight []judged) {
 	if c.notifier == nil {
 		return
 	}
-	holds, unknown := c.holds(at, sight)
+	holds, unknown := c.holds(ctx, at, sight)
 	c.notifier.Sync(fleetsSource, holds, func(key string) bool { return unknown[key[:strings.LastIndex(key, "/")+1]] })
 }
 
 // holds are the messages of what holds, and the beginnings of the keys of which that is not known.
-func (c *concerns) holds(at time.Time, sight []judged) (holds []notify.Message, unknown map[string]bool) {
+func (c *concerns) holds(ctx context.Context, at time.Time, sight []judged) (holds []notify.Message, unknown map[string]bool) {
 	first := map[string]time.Time{}
 	unknown = map[string]bool{}
 	for _, j := range sight {
@@ -82,9 +85,14 @@ func (c *concerns) holds(at time.Time, sight []judged) (holds []notify.Message, 
 		if j.result.Since.IsZero() {
 			first[key] = since
 		}
-		if at.Sub(since) >= why.after {
-			holds = append(holds, messageOf(key, why, j))
+		if at.Sub(since) < why.after {
+			continue
 		}
+		m := messageOf(key, why, j)
+		if c.values != nil && len(j.Shown) > 0 && !c.notifier.Holds(key) {
+			m.Facts = append(m.Facts, c.values(ctx, j.Workload)...)
+		}
+		holds = append(holds, m)
 	}
 	c.first = first
 	return holds, unknown

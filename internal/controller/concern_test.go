@@ -213,8 +213,8 @@ func TestVerdictMustStandForAsLongAsItsConcernSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cs := concerns{dormantAfter: time.Hour}
-			cs.holds(now, []judged{{cluster.Workload{Target: target}, c.result}})
-			if got, _ := cs.holds(c.at, []judged{{cluster.Workload{Target: target}, c.result}}); (len(got) == 1) != c.want {
+			cs.holds(t.Context(), now, []judged{{cluster.Workload{Target: target}, c.result}})
+			if got, _ := cs.holds(t.Context(), c.at, []judged{{cluster.Workload{Target: target}, c.result}}); (len(got) == 1) != c.want {
 				t.Errorf("got %v", got)
 			}
 		})

@@ -35,7 +35,7 @@ func RegisterFleets(mgr manager.Manager, o FleetOptions, metrics *FleetMetrics) 
 	}
 	err := mgr.Add(&fleets{
 		clock: o.Clock, log: mgr.GetLogger().WithName("fleets"), metrics: metrics, interval: o.Interval, read: o.Survey.Read,
-		concerns: concerns{notifier: o.Notifier, dormantAfter: o.DormantAfter},
+		concerns: concerns{notifier: o.Notifier, dormantAfter: o.DormantAfter, values: shownValues(o.Survey, mgr.GetLogger().WithName("fleets"))},
 	})
 	if err != nil {
 		return fmt.Errorf("add fleets: %w", err)
@@ -103,7 +103,7 @@ func (f *fleets) look(ctx context.Context) {
 	f.metrics.show(l)
 	f.metrics.seconds.Observe(f.clock.Since(begun).Seconds())
 	f.metrics.remarks.Set(float64(len(sight.Remarks)))
-	f.concerns.tell(sight.Now, all)
+	f.concerns.tell(ctx, sight.Now, all)
 	f.say(fmt.Sprint(remarks), func() {
 		for _, r := range remarks {
 			f.log.Info("Looking at the fleets", "remark", r)
