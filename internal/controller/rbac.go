@@ -21,8 +21,12 @@ package controller
 //+kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=list;watch
 //+kubebuilder:rbac:groups=batch,resources=jobs,verbs=get
 
-// What tells this cluster from others in notifications: the UID of a namespace that is as old as the cluster.
-//+kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
+// What notifications read one by one, which adds nothing to the right to list them: workloads whose values they show, and the namespace
+// whose UID tells this cluster from others.
+//+kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get
+//+kubebuilder:rbac:groups=batch,resources=cronjobs,verbs=get
+//+kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=get
+//+kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 
 // The retained revisions of a workload, listed when its template is not the one that was left.
 //+kubebuilder:rbac:groups=apps,resources=replicasets;controllerrevisions,verbs=list

@@ -33,6 +33,9 @@ func shownValues(survey cluster.Survey, log logr.Logger) func(context.Context, c
 			log.Error(err, "Cannot read values for a notification; it goes without", "workload", w.String(), "namespace", w.Namespace)
 			return nil
 		}
+		if len(sight.Workloads) == 0 {
+			log.Info("Cannot read values for a notification; it goes without", "workload", w.String(), "namespace", w.Namespace, "why", strings.Join(sight.Remarks, "; "))
+		}
 		var out []notify.Fact
 		for _, again := range sight.Workloads {
 			out = append(out, factsOfValues(again.Namespace, fleet.Next(again.Fleet), again.Shown)...)

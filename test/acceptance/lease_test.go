@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,7 +67,8 @@ func TestLeaseInModeRollTheEditReachesAllPodsAndADrainChangesNothing(t *testing.
 
 func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T) {
 	v := alone(t)
-	c := v.watchful("--fleet-interval=1s")
+	in := newInbox(t)
+	c := v.watchful(in.flags...)
 	s := v.fleetOf24("lease-observe", v1.ModeObserve)
 	s.controller = c
 	// What is split for longer than a rollout takes is no rollout.
@@ -76,6 +78,9 @@ func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T
 
 	s.set("sender-config", "LEASE_DURATION", "2m")
 	s.verdict("deployment/sender", "dormant")
+	if m := in.gets(s, "sender", "TidemarkChangeDormant", "firing"); m.Severity != "message" || m.fact("configmap/sender-config LEASE_DURATION") != `"10m" → "2m" (24 pods)` {
+		t.Errorf("people were told %+v", m)
+	}
 
 	time.Sleep(apart) // after the edit
 	s.must(s.Drain(t.Context(), "node-1"))
@@ -95,6 +100,17 @@ func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T
 	s.metricIs(`tidemark_fleet_versions{`+fleet+`}`, 2)
 	s.metricIs(`tidemark_fleet_differing_keys{`+fleet+`}`, 1)
 	s.metricIs("tidemark_fleets_remarks", 0)
+	// And whoever is paged sees how many run what: by value, because the scene's ConfigMap says that it may be shown.
+	m := in.gets(s, "sender", "TidemarkFleetSplit", "firing")
+	if m.Severity != "page" || m.fact("configmap/sender-config LEASE_DURATION") != `"10m" → "2m" (18 pods)` {
+		t.Errorf("people were told %+v", m)
+	}
+	for _, part := range []string{"6 applied", "18 older"} {
+		if !strings.Contains(m.fact("pods"), part) {
+			t.Errorf("the pods are told as %q, want %s", m.fact("pods"), part)
+		}
+	}
+	in.gets(s, "sender", "TidemarkChangeDormant", "resolved")
 	if s.stamp("deployment/sender") != "" {
 		t.Error("mode observe wrote a stamp")
 	}
