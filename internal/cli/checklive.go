@@ -60,7 +60,7 @@ func (l *liveInput) read(ctx context.Context, after *manifest.Set) ([]check.Rele
 		}
 		releases = append(releases, found...)
 	}
-	others, err := l.others(ctx, after)
+	others, err := l.others(ctx, l.replacing(), after)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +88,14 @@ func (l *liveInput) kind(k manifest.Kind) (cluster.Kind, bool) {
 }
 
 // others are the workloads that use what is given without being among it.
-func (l *liveInput) others(ctx context.Context, after *manifest.Set) ([]cluster.Target, error) {
+func (l *liveInput) others(ctx context.Context, kinds []cluster.Kind, after *manifest.Set) ([]cluster.Target, error) {
 	namespaces := map[string]bool{}
 	for o := range after.Configs {
 		namespaces[o.Namespace] = true
 	}
 	var out []cluster.Target
 	for _, ns := range slices.Sorted(maps.Keys(namespaces)) {
-		found, remarks, err := cluster.Using(ctx, l.connection.Client, l.replacing(), ns, func(o workload.Object) bool { return after.Configs[o] != nil })
+		found, remarks, err := cluster.Using(ctx, l.connection.Client, kinds, ns, func(o workload.Object) bool { return after.Configs[o] != nil })
 		if err != nil {
 			return nil, err
 		}

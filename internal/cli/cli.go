@@ -71,7 +71,7 @@ func Run(ctx context.Context, config Config, args []string) int {
 		return exitNotInStep
 	case errors.Is(err, errDiffers):
 		return exitDiffers
-	case errors.Is(err, errFindings):
+	case errors.Is(err, errFindings), errors.Is(err, errRolls):
 		return exitFindings
 	case errors.As(err, &usage):
 		fmt.Fprintf(config.ErrOut, "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
@@ -132,14 +132,16 @@ func New(config Config) *cobra.Command {
 			Tidemark shows the distance between the configuration that is applied in a Kubernetes cluster
 			and the one that its pods are running, and closes it with ordinary rollouts.
 
-			"check" says before a change what it would break, and needs no cluster.
+			"check" says before a change what it would break, and needs no cluster; "plan" says what it would
+			roll in one.
 
 			"status", "explain", "history" and "diff" need nothing installed in the cluster, and only the
 			right to read. What a missing right hides is said, and is unknown: never "nothing there".
 
 			Exit status: 0 when the command did what it was asked to, 2 on any error. "status --exit-code"
 			has 1 when a fleet is not in step, "diff --exit-code" when there is a difference, "check --strict"
-			when there are findings, "releases --exit-code" when there is something to report.`),
+			when there are findings, "plan --exit-code" when a workload would roll, "releases --exit-code" when
+			there is something to report.`),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		SilenceErrors: true, SilenceUsage: true,
 	}
@@ -149,6 +151,7 @@ func New(config Config) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	s.addFlags(root)
 	root.AddCommand(newStatus(s, name), newExplain(s, name), newPause(s, name), newResume(s, name), newGC(s, name), newVersion(s, name),
-		newHistory(s, name), newDiff(s, name), newRollback(s, name), newCheck(s, name), newGuard(s, name), newReleases(s, name))
+		newHistory(s, name), newDiff(s, name), newRollback(s, name), newCheck(s, name), newPlan(s, name), newGuard(s, name),
+		newReleases(s, name))
 	return root
 }

@@ -40,8 +40,10 @@ type Config struct {
 	// Data by key; that of a Secret is decoded.
 	Data map[string]string
 	// Binary are the keys of binaryData, sorted.
-	Binary    []string
-	Immutable bool
+	Binary []string
+	// BinaryData is what they hold; nil for one that is not base64.
+	BinaryData map[string][]byte
+	Immutable  bool
 	// lines of keys.
 	lines map[string]int
 }

@@ -220,6 +220,10 @@ func (r *reader) config(n *yaml.Node, m map[string]any, kind workload.ObjectKind
 		Annotations: texts(object(meta, "annotations")), Data: map[string]string{}, lines: map[string]int{},
 		Binary: slices.Sorted(maps.Keys(object(m, "binaryData"))),
 	}
+	c.BinaryData = map[string][]byte{}
+	for k, v := range texts(object(m, "binaryData")) {
+		c.BinaryData[k], _ = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v), "")) // a key is there all the same
+	}
 	c.Immutable, _ = m["immutable"].(bool)
 	c.Position = r.position(n, c.Annotations)
 	for _, f := range []string{"data", "stringData", "binaryData"} {

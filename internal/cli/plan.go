@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/credential"
+	"tidemark.dev/tidemark/internal/manifest"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// planFlags are the flags of plan.
+type planFlags struct {
+	*session
+	files     []string
+	kustomize string
+	command   string
+	output    string
+	exitCode  bool
+}
+
+// planOptions are what plan does.
+type planOptions struct {
+	genericiooptions.IOStreams
+	checkInput
+
+	system   string
+	output   string
+	exitCode bool
+}
+
+var planFormats = []string{"wide", "json", "yaml"}
+
+func newPlan(s *session, name string) *cobra.Command {
+	flags := &planFlags{session: s}
+	cmd := &cobra.Command{
+		Use:   "plan (-f FILE | -k DIR | --render COMMAND)",
+		Short: "Say before a change which workloads it would roll",
+		Long: fill(name, `
+			Compare what is to be applied with what the cluster has, and say of each workload that is given, or
+			that uses a given ConfigMap or Secret, whether it would roll, how many of its pods, how its strategy
+			replaces them, which disruption budgets they have, who owns it, and which keys its next start would
+			read otherwise. Nothing is written.
+
+			Forecasts: rolls; stays (nothing that it reads changes); dormant (what it reads changes, and running
+			pods do not take it); held (it would roll, and a pause or the storm breaker holds it); next-job;
+			waiting (what its pods require would not be there); new; unknown (a right is missing).
+
+			It is decided as the controller decides, by the mode of each workload and by what Tidemark left on
+			it. Not considered: what admission changes, who else writes until then, what an apply prunes or takes
+			out of a template, windows and limits of rollouts, and an autoscaler. Whether a Secret differs from
+			the one in use is not told: a workload that reads a given one says so.
+
+			Manifests that name no namespace are of that of -n, or of the current context.
+
+			Exit status: 0, 1 with --exit-code when a workload would roll, 2 on any error.`),
+		Example: examples(name, `
+			# What a chart's upgrade would roll
+			helm template web ./chart | tidemark plan -f - -n shop
+
+			# What an edited ConfigMap would roll, with keys, budgets and owners
+			tidemark plan -f pricing.yaml -o wide
+
+			# In a pipeline
+			tidemark plan -k deploy/production --exit-code`),
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := flags.toOptions()
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "File or directory of rendered manifests; - for the standard input. May be repeated.")
+	cmd.Flags().StringVarP(&flags.kustomize, "kustomize", "k", "", "Directory with a kustomization.")
+	cmd.Flags().StringVar(&flags.command, "render", "", "Command that writes manifests, run by the shell.")
+	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "Exit with 1 when a workload would roll.")
+	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "Output format: wide, json or yaml.")
+	completeFormat(cmd, planFormats)
+	offer(cmd, "render", fixed())
+	return cmd
+}
+
+func (f *planFlags) toOptions() (*planOptions, error) {
+	if err := checkFormat(f.output, planFormats...); err != nil {
+		return nil, err
+	}
+	// What is read is what check reads against the cluster.
+	c := &checkFlags{session: f.session, files: f.files, kustomize: f.kustomize, command: f.command, against: []string{againstLive}}
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	input, err := c.input()
+	return &planOptions{IOStreams: f.IOStreams, checkInput: input, system: f.system, output: f.output, exitCode: f.exitCode}, err
+}
+
+// errRolls ends a run whose findings the caller asked to have in the exit status; it is not reported.
+var errRolls = errors.New("a workload would roll")
+
+func (o *planOptions) run(ctx context.Context) error {
+	set := &manifest.Set{Kinds: o.kinds, Namespace: o.namespace}
+	if err := o.source.Read(ctx, set); err != nil {
+		return err
+	}
+	c, err := o.connect()
+	if err != nil {
+		return err
+	}
+	p := &cluster.Planner{Connection: c, System: o.system, DefaultMode: o.defaultMode, Intended: intended(set)}
+	plans, remarks, err := o.plans(ctx, p, set)
+	if err != nil {
+		return err
+	}
+	document := v1.Plan{APIVersion: v1.APIVersion, Kind: v1.KindPlan, Workloads: []v1.PlannedWorkload{}, Remarks: append(append(set.Remarks, remarks...), p.Remarks...)}
+	rolls := false
+	for _, plan := range plans {
+		document.Workloads = append(document.Workloads, planned(plan))
+		rolls = rolls || plan.Forecast == cluster.Rolls
+	}
+	if err := o.print(document); err != nil {
+		return err
+	}
+	if rolls && o.exitCode {
+		return errRolls
+	}
+	return nil
+}
+
+// intended is what the manifests say of configuration. Of Secrets it is the names.
+func intended(set *manifest.Set) cluster.Intended {
+	in := cluster.Intended{ConfigMaps: map[workload.Object]*corev1.ConfigMap{}, Secrets: map[workload.Object]bool{}}
+	for o, c := range set.Configs {
+		if o.Kind == workload.Secret {
+			in.Secrets[o] = true
+			continue
+		}
+		in.ConfigMaps[o] = &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, Annotations: maps.Clone(c.Annotations)}, Data: c.Data, BinaryData: c.BinaryData,
+		}
+	}
+	return in
+}
+
+// plans forecasts the workloads that are given, and those that use what is given.
+func (o *planOptions) plans(ctx context.Context, p *cluster.Planner, set *manifest.Set) ([]cluster.Plan, []string, error) {
+	l := &liveInput{connection: p.Connection, kinds: o.clusterKinds}
+	var out []cluster.Plan
+	for _, w := range set.Workloads {
+		kind, known := l.kind(w.Kind)
+		if !known || strings.HasSuffix(w.Name, "*") {
+			continue // a Job or Pod of its own rolls nothing
+		}
+		given := &cluster.Given{Annotations: w.Annotations, Template: w.Template}
+		plan, err := p.Plan(ctx, cluster.Target{Kind: kind, Namespace: w.Namespace, Name: w.Name}, given)
+		if err != nil {
+			return nil, nil, err
+		}
+		out = append(out, plan)
+	}
+	others, err := l.others(ctx, o.clusterKinds, set)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range others {
+		plan, err := p.Plan(ctx, t, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		out = append(out, plan)
+	}
+	slices.SortStableFunc(out, func(a, b cluster.Plan) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.String(), b.String()))
+	})
+	return out, l.remarks, nil
+}
+
+// planned is a plan as it is printed.
+func planned(p cluster.Plan) v1.PlannedWorkload {
+	out := v1.PlannedWorkload{
+		Workload: p.String(), Namespace: p.Namespace, Forecast: string(p.Forecast), Why: p.Why, Mode: string(p.Mode), TemplateChanges: p.Template,
+		Replicas: p.Replicas, Replaced: p.Replaced, Pace: p.Pace, Owner: p.Owner, Notes: p.Notes, HeldBack: relative(p.HeldBack, p.Namespace),
+		Secrets: relative(p.Secrets, p.Namespace),
+	}
+	for _, b := range p.Budgets {
+		out.Budgets = append(out.Budgets, v1.PlannedBudget{Name: b.Name, Allowed: b.Allowed})
+	}
+	for _, changed := range p.Changed {
+		for _, k := range changed.Keys {
+			key := k.Key
+			if credential.Shaped(key) {
+				key = "(hidden)"
+			}
+			out.Reads = append(out.Reads, v1.PlannedRead{Object: changed.Object.Relative(p.Namespace), Key: key, Change: string(k.Change)})
+		}
+	}
+	return out
+}
+
+func relative(objects []workload.Object, namespace string) []string {
+	var out []string
+	for _, o := range objects {
+		out = append(out, o.Relative(namespace))
+	}
+	return out
+}
+
+func (o *planOptions) print(p v1.Plan) error {
+	if o.output == "json" || o.output == "yaml" {
+		return printDocument(o.Out, o.output, p)
+	}
+	for _, remark := range p.Remarks {
+		fmt.Fprintln(o.ErrOut, "remark:", remark)
+	}
+	return printPlan(o.Out, p, o.output == "wide")
+}

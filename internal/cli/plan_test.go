@@ -1,0 +1,267 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/render"
+	"tidemark.dev/tidemark/internal/stamp"
+)
+
+// planFor plans the manifests against a cluster, and gives what it prints.
+func planFor(t *testing.T, c *cluster.Connection, given, format string) (out, errOut string, err error) {
+	t.Helper()
+	var o, e bytes.Buffer
+	options := &planOptions{
+		IOStreams: genericiooptions.IOStreams{Out: &o, ErrOut: &e}, output: format, system: "tidemark", exitCode: true,
+		checkInput: checkInput{
+			source: render.Source{Files: []string{render.Stdin}, In: strings.NewReader(given)}, namespace: "shop",
+			kinds: manifestKinds(cluster.BuiltinKinds()), clusterKinds: cluster.BuiltinKinds(), defaultMode: stamp.Observe,
+			connect: func() (*cluster.Connection, error) { return c, nil },
+		},
+	}
+	err = options.run(t.Context())
+	return o.String(), e.String(), err
+}
+
+// plannedShop has a workload of each kind and strategy, all of which read one ConfigMap.
+const plannedShop = `apiVersion: v1
+kind: Namespace
+metadata: {name: shop, annotations: {tidemark.dev/owner: shop-team}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {LEVEL: info, RATE: "1", UNREAD: a}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: door}
+data: {CODE: TUFSS0VS}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {selector: {matchLabels: {app: web}}}
+status: {disruptionsAllowed: 1}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, uid: web-uid, annotations: {tidemark.dev/owner: web-team}}
+spec:
+  replicas: 8
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: app, image: "web:1", envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: door}}]}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: alone, uid: alone-uid, ownerReferences: [{apiVersion: example.org/v1, kind: Shop, name: main, uid: shop-uid, controller: true}]}
+spec:
+  replicas: 3
+  strategy: {type: Recreate}
+  selector: {matchLabels: {app: alone}}
+  template:
+    metadata: {labels: {app: alone}}
+    spec: {containers: [{name: app, image: "alone:1", env: [{name: LEVEL, valueFrom: {configMapKeyRef: {name: settings, key: LEVEL}}}]}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db, uid: db-uid}
+spec:
+  replicas: 3
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 2}}
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: app, image: "db:1", envFrom: [{configMapRef: {name: settings}}]}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent, uid: agent-uid}
+spec:
+  updateStrategy: {type: OnDelete}
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec: {containers: [{name: app, image: "agent:1", envFrom: [{configMapRef: {name: settings}}]}]}
+status: {desiredNumberScheduled: 4}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: report, uid: report-uid}
+spec:
+  schedule: "0 0 * * *"
+  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: app, image: "report:1", envFrom: [{configMapRef: {name: settings}}]}]}}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: unread, uid: unread-uid}
+spec:
+  selector: {matchLabels: {app: unread}}
+  template:
+    metadata: {labels: {app: unread}}
+    spec: {containers: [{name: app, image: "unread:1", env: [{name: RATE, valueFrom: {configMapKeyRef: {name: settings, key: RATE}}}]}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: elsewhere, uid: elsewhere-uid}
+spec:
+  selector: {matchLabels: {app: elsewhere}}
+  template:
+    metadata: {labels: {app: elsewhere}}
+    spec: {containers: [{name: app, image: "elsewhere:1"}]}`
+
+const editedSettings = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {LEVEL: debug, RATE: "1", UNREAD: b}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: door}
+stringData: {CODE: MARKER}
+`
+
+// followed puts the records on the workloads that a controller would have left.
+func followed(t *testing.T, shop string, mode stamp.Mode) string {
+	t.Helper()
+	text := strings.Replace(shop, "{name: shop,", "{name: shop, labels: {tidemark.dev/mode: "+string(mode)+"},", 1)
+	c := fakeCluster(t, text)
+	for _, name := range []string{"web", "alone", "db", "agent", "report", "unread"} {
+		for _, k := range cluster.BuiltinKinds() {
+			record, sum := recordOf(t, c, k, name)
+			if record == "" {
+				continue
+			}
+			marks := "labels: {" + v1.LabelRecordSum + ": \"" + sum + "\"}, annotations: {" + v1.AnnotationRecord + ": '" + record + "'"
+			if name == "web" {
+				text = strings.Replace(text, "uid: web-uid, annotations: {", "uid: web-uid, "+marks+", ", 1)
+				continue
+			}
+			text = strings.Replace(text, "uid: "+name+"-uid", "uid: "+name+"-uid, "+marks+"}", 1)
+		}
+	}
+	return text
+}
+
+// recordOf is what a controller leaves on a workload that it sees for the first time.
+func recordOf(t *testing.T, c *cluster.Connection, k cluster.Kind, name string) (record, sum string) {
+	t.Helper()
+	p := &cluster.Planner{Connection: c, System: "tidemark"}
+	d, found, err := p.Decide(t.Context(), cluster.Target{Kind: k, Namespace: "shop", Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found {
+		return "", ""
+	}
+	return stamp.Encode(d.Record)
+}
+
+func TestPlanPrints(t *testing.T) {
+	for name, shop := range map[string]string{"observe": plannedShop, "roll": followed(t, plannedShop, stamp.Roll)} {
+		t.Run("in mode "+name, func(t *testing.T) {
+			out, errOut, err := planFor(t, fakeCluster(t, shop), editedSettings, "wide")
+			if errOut != "" || errors.Is(err, errRolls) != (name == "roll") || err != nil && !errors.Is(err, errRolls) {
+				t.Errorf("%v: %s", err, errOut)
+			}
+			golden(t, "plan-"+name+".wide", out)
+		})
+	}
+	for _, format := range []string{"json", "yaml", ""} {
+		out, errOut, _ := planFor(t, fakeCluster(t, plannedShop), editedSettings, format)
+		if strings.Contains(out+errOut, "MARKER") || strings.Contains(out+errOut, "debug") {
+			t.Errorf("a value is shown: %s%s", out, errOut)
+		}
+		if format == "json" {
+			golden(t, "plan.json", out)
+		}
+	}
+}
+
+// forecasts of the workloads by their names.
+func forecasts(t *testing.T, out string) map[string]v1.PlannedWorkload {
+	t.Helper()
+	var p v1.Plan
+	if err := json.Unmarshal([]byte(out), &p); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]v1.PlannedWorkload{}
+	for _, w := range p.Workloads {
+		all[w.Workload] = w
+	}
+	return all
+}
+
+func TestPlanForecasts(t *testing.T) {
+	roll := followed(t, plannedShop, stamp.Roll)
+	deployment := `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 8
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: app, image: "web:1", envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: door}}]}]}
+`
+	for name, c := range map[string]struct {
+		shop, given, workload string
+		forbidden             []string
+		forecast, why         string
+	}{
+		"the same again":                   {roll, deployment, "deployment/web", nil, "stays", "nothing that it reads changes"},
+		"another image":                    {plannedShop, strings.Replace(deployment, "web:1", "web:2", 1), "deployment/web", nil, "rolls", "its template changes"},
+		"another image and content":        {roll, editedSettings + "---\n" + strings.Replace(deployment, "web:1", "web:2", 1), "deployment/web", nil, "rolls", "its template changes, and what it reads"},
+		"a workload that is new":           {plannedShop, strings.ReplaceAll(deployment, "web", "fresh"), "deployment/fresh", nil, "new", "it is not there yet"},
+		"a key that is read goes":          {roll, strings.Replace(editedSettings, "LEVEL: debug, ", "", 1), "deployment/alone", nil, "waiting", "key LEVEL of configmap/shop/settings would not be there, and its pods require it"},
+		"only a key that is not read":      {roll, editedSettings, "deployment/unread", nil, "stays", "nothing that it reads changes"},
+		"a paused namespace":               {strings.Replace(roll, "{tidemark.dev/owner: shop-team}", "{tidemark.dev/paused: \"true\", tidemark.dev/owner: shop-team}", 1), editedSettings, "deployment/web", nil, "held", "what it reads changes; paused: "},
+		"a paused namespace, other image":  {strings.Replace(roll, "{tidemark.dev/owner: shop-team}", "{tidemark.dev/paused: \"true\", tidemark.dev/owner: shop-team}", 1), strings.Replace(deployment, "web:1", "web:2", 1), "deployment/web", nil, "rolls", "its template changes"},
+		"a paused Deployment":              {strings.Replace(roll, "  replicas: 8", "  paused: true\n  replicas: 8", 1), editedSettings, "deployment/web", nil, "held", "spec.paused is set: it rolls when it is resumed"},
+		"what the program reloads":         {roll, strings.Replace(editedSettings, "{name: settings}", "{name: settings, annotations: {tidemark.dev/treat-as: live}}", 1), "deployment/web", nil, "stays", "its program reloads what changes"},
+		"a mode that comes with it":        {plannedShop, editedSettings + "---\n" + strings.Replace(deployment, "{name: web}", "{name: web, annotations: {tidemark.dev/mode: pin}}", 1), "deployment/web", nil, "rolls", "mode pin is new to it"},
+		"Secrets that may not be read":     {roll, editedSettings, "deployment/web", []string{"get Secret"}, "unknown", "missing a right: "},
+		"a workload that may not be read":  {roll, deployment, "deployment/web", []string{"get Deployment"}, "unknown", "missing the right to get deployments in namespace shop"},
+		"a mode that nothing looks after":  {strings.Replace(plannedShop, "{name: shop,", "{name: shop, labels: {tidemark.dev/mode: roll},", 1), editedSettings, "deployment/web", nil, "dormant", "FirstRecord"},
+		"a workload that reads none of it": {plannedShop, editedSettings, "deployment/elsewhere", nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errOut, err := planFor(t, fakeCluster(t, c.shop, c.forbidden...), c.given, "json")
+			if err != nil && !errors.Is(err, errRolls) {
+				t.Fatal(err, errOut)
+			}
+			got := forecasts(t, out)[c.workload]
+			if got.Forecast != c.forecast || !strings.Contains(got.Why, c.why) {
+				t.Errorf("it %s: %s", got.Forecast, got.Why)
+			}
+		})
+	}
+}
+
+func TestPlanRemarksOnWhatItMayNotRead(t *testing.T) {
+	_, errOut, err := planFor(t, fakeCluster(t, plannedShop, "list PodDisruptionBudget", "list StatefulSet"), editedSettings, "")
+	if err != nil || strings.Count(errOut, "remark: ") != 2 || !strings.Contains(errOut, "poddisruptionbudgets") || !strings.Contains(errOut, "statefulsets") {
+		t.Errorf("%v: %s", err, errOut)
+	}
+}
+
+func TestPlanIsCalledWrongly(t *testing.T) {
+	for args, want := range map[string]string{
+		"plan": "name what to check: -f FILE, -k DIR or --render COMMAND", "plan -f a -k b": "do not go together", "plan -f a -o sarif": "write one of wide, json, yaml",
+		"plan deployment/web -f a": "unexpected argument",
+	} {
+		if code, out, errOut := run(t, false, strings.Fields(args)...); code != exitError || out != "" || !strings.Contains(errOut, want) {
+			t.Errorf("%s: exit status %d, printed %q, said %q", args, code, out, errOut)
+		}
+	}
+}

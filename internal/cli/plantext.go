@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
+)
+
+// printPlan prints a table of the workloads, wide with all that is known of each below.
+func printPlan(out io.Writer, p v1.Plan, wide bool) error {
+	if len(p.Workloads) == 0 {
+		_, err := fmt.Fprintln(out, "No workload is given, and none uses what is.")
+		return err
+	}
+	w := printers.GetNewTabWriter(out)
+	fmt.Fprintln(w, "NAMESPACE\tWORKLOAD\tFORECAST\tMODE\tPODS\tOWNER\tWHY")
+	rolling, pods := 0, 0
+	for _, l := range p.Workloads {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Namespace, l.Workload, l.Forecast, orNone(l.Mode), replacedText(l), orNone(l.Owner), l.Why)
+		if l.Forecast == string(cluster.Rolls) {
+			rolling, pods = rolling+1, pods+l.Replaced
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if wide {
+		for _, l := range p.Workloads {
+			planDetails(out, l)
+		}
+	}
+	_, err := fmt.Fprintf(out, "\n%d of %d workloads roll, and %d pods are replaced.\n", rolling, len(p.Workloads), pods)
+	return err
+}
+
+func replacedText(l v1.PlannedWorkload) string {
+	if l.Replicas == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d/%d", l.Replaced, l.Replicas)
+}
+
+// planDetails prints what the table has no room for.
+func planDetails(out io.Writer, l v1.PlannedWorkload) {
+	var lines []string
+	if l.Pace != "" {
+		lines = append(lines, "strategy: "+l.Pace)
+	}
+	for _, b := range l.Budgets {
+		lines = append(lines, fmt.Sprintf("disruption budget %s: evictions that it allows now: %d; it does not bound a rollout", b.Name, b.Allowed))
+	}
+	for _, r := range l.Reads {
+		lines = append(lines, fmt.Sprintf("the next start reads %s of %s: %s", r.Key, r.Object, r.Change))
+	}
+	for _, s := range l.Secrets {
+		lines = append(lines, s+" is given: whether it differs is not told")
+	}
+	for _, h := range l.HeldBack {
+		lines = append(lines, h+" is held back by a rollback")
+	}
+	if lines = append(lines, l.Notes...); len(lines) > 0 {
+		fmt.Fprintf(out, "\n%s in %s\n  %s\n", l.Workload, l.Namespace, strings.Join(lines, "\n  "))
+	}
+}

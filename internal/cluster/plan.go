@@ -1,0 +1,496 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/revision"
+	"tidemark.dev/tidemark/internal/stamp"
+	"tidemark.dev/tidemark/internal/workload"
+)
+
+// Intended is what somebody is going to apply.
+type Intended struct {
+	// ConfigMaps that are given. Secrets are not here: whether one differs from the one in use is not told.
+	ConfigMaps map[workload.Object]*corev1.ConfigMap
+	// Secrets that are given, by name alone.
+	Secrets map[workload.Object]bool
+}
+
+// Given is a workload as somebody is going to apply it.
+type Given struct {
+	Annotations map[string]string
+	Template    *corev1.PodTemplateSpec
+}
+
+// Forecast is what becomes of one workload when it is applied.
+type Forecast string
+
+// The forecasts.
+const (
+	Rolls     Forecast = "rolls"    // its pods are replaced
+	Stays     Forecast = "stays"    // nothing that it reads changes
+	GoesStale Forecast = "dormant"  // what it reads changes, and no pod takes it before it starts anew
+	IsHeld    Forecast = "held"     // it would roll, and somebody or something holds it
+	NextJob   Forecast = "next-job" // the next Job reads it
+	Waits     Forecast = "waiting"  // what its pods need would not be there
+	IsNew     Forecast = "new"      // it is not there yet
+	Undecided Forecast = "unknown"  // a right is missing, or something cannot be read
+)
+
+// Plan is a forecast with what it stands on.
+type Plan struct {
+	Target
+	Forecast Forecast
+	Why      string
+	Mode     stamp.Mode
+	// Template says that its own template differs.
+	Template bool
+	// Changed are the keys that the next start reads otherwise, of ConfigMaps that change, and Secrets those that are given and read:
+	// whether they change is not told.
+	Changed []KeysOf
+	Secrets []workload.Object
+	// HeldBack are the objects that a rollback left on an older version on purpose.
+	HeldBack []workload.Object
+	// Replicas is how many pods there are meant to be, Replaced how many of them are replaced by themselves, and Pace how.
+	Replicas, Replaced int
+	Pace               string
+	Budgets            []Disruption
+	// Owner is who has to do with it; "" when nothing tells.
+	Owner string
+	// Notes are what else to know.
+	Notes []string
+}
+
+// KeysOf are keys of one object that differ.
+type KeysOf struct {
+	Object workload.Object
+	Keys   []revision.KeyChange
+}
+
+// Disruption is a disruption budget that covers a workload's pods.
+type Disruption struct {
+	Name string
+	// Allowed is how many pods may be evicted now.
+	Allowed int
+}
+
+// Planner forecasts what becomes of workloads. It only reads.
+type Planner struct {
+	Connection *Connection
+	// System is Tidemark's own namespace.
+	System      string
+	DefaultMode stamp.Mode
+	Intended    Intended
+
+	key     *digest.Key
+	budgets map[string][]policyv1.PodDisruptionBudget
+	// Remarks say what could not be read.
+	Remarks []string
+}
+
+// Plan forecasts one workload; given is nil for one that stays as it is.
+func (p *Planner) Plan(ctx context.Context, t Target, given *Given) (Plan, error) {
+	out := Plan{Target: t}
+	now := t.Kind.NewObject()
+	err := p.Connection.Client.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: t.Name}, now)
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		out.Forecast, out.Why = IsNew, "it is not there yet"
+		return out, nil
+	case apierrors.IsForbidden(err):
+		out.Forecast, out.Why = Undecided, right{verb: "get", resource: plural(t.Kind.GroupVersionKind), namespace: t.Namespace}.missing()
+		return out, nil
+	case err != nil:
+		return out, fmt.Errorf("get %s: %w", t, err)
+	}
+	then, err := p.then(t.Kind, now, given, &out)
+	var elsewhere *ElsewhereError
+	if errors.As(err, &elsewhere) {
+		out.Forecast, out.Why = Stays, elsewhere.Error()
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	if err := p.forecast(ctx, now, then, &out); err != nil {
+		if !apierrors.IsForbidden(err) {
+			return out, err
+		}
+		out.Forecast, out.Why = Undecided, "missing a right: "+err.Error()
+	}
+	p.surroundings(ctx, then, &out)
+	return out, nil
+}
+
+// Decide is the decision about a workload on what is applied now; false where there is no such workload.
+func (p *Planner) Decide(ctx context.Context, t Target) (stamp.Decision, bool, error) {
+	obj := t.Kind.NewObject()
+	err := p.Connection.Client.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: t.Name}, obj)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return stamp.Decision{}, false, nil
+	}
+	if err != nil {
+		return stamp.Decision{}, false, fmt.Errorf("get %s: %w", t, err)
+	}
+	f, err := p.facts(ctx, p.Connection.Client, t.Kind, obj)
+	return stamp.Decide(f.State), err == nil, err
+}
+
+// then is the workload as it is once the manifests are applied: what others put on its template stays.
+func (p *Planner) then(k Kind, now client.Object, given *Given, out *Plan) (client.Object, error) {
+	there, err := k.Template(now)
+	if err != nil || given == nil {
+		return now, err
+	}
+	out.Template = !LeavesTemplate(there, given.Template)
+	then, ok := now.DeepCopyObject().(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("copy %s: unexpected type %T", out.Target, now)
+	}
+	annotations := maps.Clone(now.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, given.Annotations)
+	then.SetAnnotations(annotations)
+	template := there.DeepCopy()
+	if out.Template {
+		template = given.Template.DeepCopy()
+		template.Annotations = joined(there.Annotations, given.Template.Annotations)
+		template.Labels = joined(there.Labels, given.Template.Labels)
+	}
+	return then, k.setTemplate(then, template)
+}
+
+func joined(below, above map[string]string) map[string]string {
+	out := maps.Clone(below)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, above)
+	return out
+}
+
+// setTemplate replaces the pod template of an object of the kind.
+func (k Kind) setTemplate(obj client.Object, template *corev1.PodTemplateSpec) error {
+	u, other := obj.(*unstructured.Unstructured)
+	if !other {
+		t, err := k.Template(obj)
+		if err == nil {
+			*t = *template
+		}
+		return err
+	}
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(template)
+	if err != nil {
+		return fmt.Errorf("write pod template: %w", err)
+	}
+	return unstructured.SetNestedMap(u.Object, m, k.TemplatePath...)
+}
+
+// forecast decides as the controller would, on what is applied then.
+func (p *Planner) forecast(ctx context.Context, now, then client.Object, out *Plan) error {
+	before, err := p.facts(ctx, p.Connection.Client, out.Kind, now)
+	if err != nil {
+		return err
+	}
+	after, err := p.facts(ctx, intendedClient{p.Connection.Client, p.Intended}, out.Kind, then)
+	if err != nil {
+		return err
+	}
+	out.Mode = after.State.Mode
+	out.Changed = changedKeys(before, after)
+	for _, o := range after.State.Objects {
+		if p.Intended.Secrets[o.Use.Object] {
+			out.Secrets = append(out.Secrets, o.Use.Object)
+		}
+	}
+	d := stamp.Decide(after.State)
+	out.HeldBack = d.HeldBack
+	judge(then, after, d, out)
+	return nil
+}
+
+// facts are what a decision about the workload stands on.
+func (p *Planner) facts(ctx context.Context, c client.Client, k Kind, obj client.Object) (Facts, error) {
+	if p.key == nil {
+		p.key = p.readKey(ctx)
+	}
+	if p.key == nil {
+		return Facts{}, errors.New("make a key for digests: no randomness")
+	}
+	l := &Live{Copier: &Copier{Client: c, Key: p.key}, Namespace: p.System, DefaultMode: p.DefaultMode, Secrets: true}
+	f, err := l.Look(ctx, k, obj)
+	if err != nil {
+		return f, err
+	}
+	return f, l.Consumed(ctx, &f)
+}
+
+// readKey reads the key of digests of Secrets. Without it one of this run serves, to which stamps of Secrets are opaque.
+func (p *Planner) readKey(ctx context.Context) *digest.Key {
+	secret := &corev1.Secret{}
+	if err := p.Connection.Client.Get(ctx, client.ObjectKey{Namespace: p.System, Name: v1.SecretDigestKey}, secret); err == nil {
+		if key, err := digest.NewKey(secret.Data[v1.DigestKeyEntry]); err == nil {
+			return key
+		}
+	}
+	key, err := digest.RandomKey()
+	if err != nil {
+		return nil
+	}
+	return key
+}
+
+// changedKeys lists the keys that are read and differ between what is applied now and then.
+func changedKeys(before, after Facts) []KeysOf {
+	var out []KeysOf
+	for _, o := range after.State.Objects {
+		a, b := before.sources[o.Use.Object].configMap, after.sources[o.Use.Object].configMap
+		if o.Use.Object.Kind != workload.ConfigMap || a == nil && b == nil {
+			continue
+		}
+		changed := KeysOf{Object: o.Use.Object}
+		for _, k := range revision.Keys(contentOrNone(a), contentOrNone(b)) {
+			if o.Use.Env.Has(k.Key) || o.Use.Files.Has(k.Key) {
+				changed.Keys = append(changed.Keys, k)
+			}
+		}
+		_, had := before.sources[o.Use.Object]
+		if had && len(changed.Keys) > 0 {
+			out = append(out, changed)
+		}
+	}
+	return out
+}
+
+func contentOrNone(cm *corev1.ConfigMap) revision.Content {
+	if cm == nil {
+		return revision.Content{}
+	}
+	return contentOf(cm)
+}
+
+// judge words what the decision means for the workload's pods.
+func judge(then client.Object, after Facts, d stamp.Decision, out *Plan) {
+	rolls := out.Template || d.Action == stamp.WriteStamp
+	live := !slices.ContainsFunc(out.Changed, func(k KeysOf) bool { return !isLive(after, k.Object) })
+	switch {
+	case d.Reason == stamp.Waiting && out.Mode != stamp.Observe:
+		out.Forecast, out.Why = Waits, missingText(d.Missing)
+	case rolls:
+		out.Forecast, out.Why = Rolls, rollsText(out, d)
+		hold(then, after, out)
+	case len(out.Changed) == 0:
+		out.Forecast, out.Why = Stays, "nothing that it reads changes"
+		if d.Reason == stamp.Unchanged && len(d.HeldBack) > 0 {
+			out.Why += ", and a rollback keeps it on an older version"
+		}
+	case live:
+		out.Forecast, out.Why = Stays, "its program reloads what changes"
+	case out.Mode == stamp.Observe:
+		out.Forecast, out.Why = GoesStale, "in mode observe nothing rolls: running pods keep what they loaded, and the next that starts reads it"
+	default:
+		out.Forecast, out.Why = GoesStale, "it is accounted for without a rollout ("+string(d.Reason)+")"
+		if len(d.HeldBack) > 0 {
+			out.Why = "a rollback holds it back on an older version"
+		}
+	}
+	if _, is := then.(*batchv1.CronJob); is && (out.Forecast == Rolls || out.Forecast == GoesStale) {
+		out.Forecast, out.Why = NextJob, "the next Job reads it; a running one is left alone"
+	}
+	out.Replicas, out.Replaced, out.Pace = paceText(then)
+	if out.Forecast != Rolls {
+		out.Replaced = 0
+	}
+}
+
+func isLive(f Facts, o workload.Object) bool {
+	return slices.ContainsFunc(f.State.Objects, func(s stamp.Object) bool { return s.Use.Object == o && s.Live })
+}
+
+func missingText(missing []stamp.Missing) string {
+	m := missing[0]
+	if m.Key == "" {
+		return m.Object.String() + " would not be there, and its pods require it"
+	}
+	return fmt.Sprintf("key %s of %s would not be there, and its pods require it", m.Key, m.Object)
+}
+
+func rollsText(out *Plan, d stamp.Decision) string {
+	switch {
+	case out.Template && len(out.Changed) > 0:
+		return "its template changes, and what it reads"
+	case out.Template:
+		return "its template changes"
+	case d.Reason == stamp.ContentChanged && len(out.Changed) > 0:
+		return "what it reads changes"
+	case d.Reason == stamp.FirstPin:
+		return "mode pin is new to it, and its template gets its first pins"
+	}
+	return "something that it reads changed before, and is not rolled out yet (" + string(d.Reason) + ")"
+}
+
+// hold says what keeps a workload from rolling.
+func hold(then client.Object, f Facts, out *Plan) {
+	stopped := ""
+	switch record := f.State.Record; {
+	case f.Paused != "" && !out.Template:
+		stopped = "paused: " + f.Paused
+	case record != nil && record.Hold != nil && !out.Template:
+		stopped = string(record.Hold.Reason) + ": its configuration changed too often, and it rolls once that ends"
+	}
+	if own := heldByItself(then); own != "" {
+		stopped = own
+	}
+	if stopped != "" {
+		out.Forecast, out.Why = IsHeld, out.Why+"; "+stopped
+	}
+}
+
+// heldByItself says what in a workload's own spec keeps its pods from being replaced; "" for nothing.
+func heldByItself(obj client.Object) string {
+	paused := false
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		paused = o.Spec.Paused
+	case *appsv1.StatefulSet:
+		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+			return onDelete
+		}
+	case *appsv1.DaemonSet:
+		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
+			return onDelete
+		}
+	case *unstructured.Unstructured:
+		paused, _, _ = unstructured.NestedBool(o.Object, "spec", "paused")
+	}
+	if paused {
+		return "spec.paused is set: it rolls when it is resumed"
+	}
+	return ""
+}
+
+// paceText says how many pods a workload has, how many of them a rollout replaces by itself, and how.
+func paceText(obj client.Object) (replicas, replaced int, how string) {
+	pace := PaceOf(obj)
+	replicas, replaced = pace.Replicas, max(pace.Replicas-pace.Partition, 0)
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		if o.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+			return replicas, replaced, "Recreate: all are stopped before a new one starts"
+		}
+	case *appsv1.StatefulSet:
+		switch {
+		case heldByItself(o) != "":
+			return replicas, 0, onDelete
+		case pace.Partition > 0:
+			return replicas, replaced, fmt.Sprintf("%s; partition %d: those below this ordinal keep their revision", rollingText(pace), pace.Partition)
+		}
+	case *appsv1.DaemonSet:
+		if heldByItself(o) != "" {
+			return replicas, 0, onDelete
+		}
+	case *batchv1.CronJob:
+		return 0, 0, ""
+	case *unstructured.Unstructured:
+		if steps, _, _ := unstructured.NestedSlice(o.Object, "spec", "strategy", "canary", "steps"); len(steps) > 0 {
+			return replicas, replaced, fmt.Sprintf("canary in %d steps, which pause for %s at least", len(steps), pace.Pauses)
+		}
+		if _, found, _ := unstructured.NestedMap(o.Object, "spec", "strategy", "blueGreen"); found {
+			return replicas, replaced, "blue-green: all new ones beside all old ones"
+		}
+	}
+	return replicas, replaced, rollingText(pace)
+}
+
+func rollingText(pace fleet.Rollout) string {
+	return fmt.Sprintf("at most %d unavailable, %d extra", pace.MaxUnavailable, pace.MaxSurge)
+}
+
+// surroundings add who owns the workload, and the disruption budgets of its pods.
+func (p *Planner) surroundings(ctx context.Context, obj client.Object, out *Plan) {
+	template, err := out.Kind.Template(obj)
+	if err != nil {
+		return
+	}
+	ns := metadataOf(namespaceKind)
+	_ = p.Connection.Client.Get(ctx, client.ObjectKey{Name: out.Namespace}, ns) // without it nothing says who owns
+	owner, err := OwnerOf(obj.GetAnnotations(), template.Annotations, ns.Annotations, ns.Labels)
+	if err != nil {
+		out.Notes = append(out.Notes, err.Error())
+	}
+	if c := metav1.GetControllerOfNoCopy(obj); c != nil {
+		out.Notes = append(out.Notes, fmt.Sprintf("%s/%s controls it, and may put back what is written", c.Kind, c.Name))
+		if owner == "" {
+			owner = c.Kind + "/" + c.Name
+		}
+	}
+	out.Owner = owner
+	for _, b := range p.disruptionsIn(ctx, out.Namespace) {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err == nil && selector.Matches(labels.Set(template.Labels)) {
+			out.Budgets = append(out.Budgets, Disruption{b.Name, int(b.Status.DisruptionsAllowed)})
+		}
+	}
+}
+
+// disruptionsIn lists the disruption budgets of a namespace, once.
+func (p *Planner) disruptionsIn(ctx context.Context, namespace string) []policyv1.PodDisruptionBudget {
+	if known, has := p.budgets[namespace]; has {
+		return known
+	}
+	list := &policyv1.PodDisruptionBudgetList{}
+	if err := p.Connection.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		p.Remarks = append(p.Remarks, fmt.Sprintf("list poddisruptionbudgets in namespace %s: %v: what they allow is unknown", namespace, err))
+	}
+	if p.budgets == nil {
+		p.budgets = map[string][]policyv1.PodDisruptionBudget{}
+	}
+	p.budgets[namespace] = list.Items
+	return list.Items
+}
+
+// intendedClient reads the cluster as it is once the manifests are applied.
+type intendedClient struct {
+	client.Client
+	Intended Intended
+}
+
+// Get implements client.Reader.
+func (c intendedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	err := c.Client.Get(ctx, key, obj, opts...)
+	cm, is := obj.(*corev1.ConfigMap)
+	if !is {
+		return err
+	}
+	given := c.Intended.ConfigMaps[workload.Object{Kind: workload.ConfigMap, Namespace: key.Namespace, Name: key.Name}]
+	if given == nil || err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	if err != nil {
+		given.DeepCopyInto(cm)
+		return nil
+	}
+	cm.Data, cm.BinaryData, cm.Annotations = given.Data, given.BinaryData, joined(cm.Annotations, given.Annotations)
+	return nil
+}
