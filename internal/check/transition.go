@@ -222,9 +222,10 @@ func (t *transition) breaks(sure certainty, why string) {
 }
 
 // secondStep reports whether a setting is gone in the second step of a rename: another of its meaning was there before, and
-// the program does not insist on the old one.
+// the program does not insist on the old one. Of a past revision in a cluster it is not known: what it was released with is not
+// what is applied.
 func (t *transition) secondStep(r reading, p keys.Path, config, was *manifest.Config) bool {
-	if r.names(p) {
+	if t.before.Past || r.names(p) {
 		return false
 	}
 	to, match := keys.Successor(p, t.settings[was], t.settings[config], keys.Options{Secret: config.Kind == workload.Secret})

@@ -187,15 +187,10 @@ func (a alike) text() string {
 	return "revisions " + strings.Join(texts[:last], ", ") + " and " + texts[last]
 }
 
-// shown is the revision that stands for all: the present one where it is among them.
-func (a alike) shown() revision.Revision {
-	if r, has := revision.Current(a.revisions); has {
-		return r
-	}
-	return a.revisions[len(a.revisions)-1]
-}
+// shown is the revision that stands for all.
+func (a alike) shown() revision.Revision { return a.revisions[len(a.revisions)-1] }
 
-// groups puts revisions together that differ in nothing that matters, so that what is found is not said ten times.
+// groups puts past revisions together that differ in nothing that matters, so that what is found is not said ten times.
 func (l *liveInput) groups(ctx context.Context, h *cluster.History) ([]alike, error) {
 	var out []alike
 	for _, r := range h.Revisions {
@@ -203,7 +198,7 @@ func (l *liveInput) groups(ctx context.Context, h *cluster.History) ([]alike, er
 		if err != nil {
 			return nil, err
 		}
-		key := fmt.Sprint(settled, workload.Consumed(workload.References(h.Namespace, r.Template)),
+		key := fmt.Sprint(r.Current, settled, workload.Consumed(workload.References(h.Namespace, r.Template)),
 			r.Template.Annotations[v1.AnnotationReads], r.Template.Annotations[v1.AnnotationSchema])
 		i := slices.IndexFunc(out, func(a alike) bool { return a.key == key })
 		if i < 0 {

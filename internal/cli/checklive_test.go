@@ -267,6 +267,16 @@ func TestCheckAgainstTheClusterKnowsNothingOfWhatItMayNotRead(t *testing.T) {
 	}
 }
 
+// In the second step of a rename the present revision knows both names; one from before the first step may not.
+func TestCheckAgainstTheClusterKnowsThatPastRevisionsKnewLess(t *testing.T) {
+	shop := strings.NewReplacer(readsOld+", ", "", readsOld, "", readsNew, "").Replace(liveShop())
+	given := strings.Replace(strings.Split(newRelease(), "---\n")[0], "{RULES", "{LEVEL: info, RULES", 1) + "---\n" + deploymentPricing("", "5")
+	out, errOut, err := checkLive(t, fakeCluster(t, shop), given, "", report.Wide)
+	if err != nil || strings.Count(out, "key-removed-while-read") != 1 || !strings.Contains(out, "pods of revision 3 may read it") {
+		t.Errorf("%v: %s%s", err, errOut, out)
+	}
+}
+
 func squeezed(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func TestCheckAgainstTheClusterOfNewWorkloadsComparesNothing(t *testing.T) {

@@ -1,6 +1,8 @@
 package acceptance
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,6 +43,50 @@ func (s *scene) applyScene(name string) {
 	manifest, err := scenario.Manifest(name)
 	s.must(err)
 	s.apply(manifest)
+}
+
+func TestRollbackIsFoundInThePullRequestAndTwoStepsPass(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ before, after, want string }{
+		"the rename in one step": {"rollback", "rollback-2", "rename-in-one-step pricing.conf:discount_rules_path pricing.conf:rules.discount_path"},
+		"the first of two steps": {"rollback", "rollback-both", ""},
+		"the second":             {"rollback-both", "rollback-2", ""},
+	} {
+		_, found, err := scenario.Check(t.Context(), c.before, c.after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range found.Findings {
+			got = append(got, f.Rule+" "+f.Key+" "+f.To)
+		}
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("%s: found %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// What runs is known to check and plan with nothing but the right to read.
+func TestCheckAndPlanKnowWhatRuns(t *testing.T) {
+	s := openQuiet(t, "rollback-checked")
+	s.applyScene("rollback")
+	s.rolledOut(pricing)
+	s.applyScene("rollback-both")
+	s.rolledOut(pricing)
+	file := func(name string) string {
+		manifest, err := scenario.Manifest(name)
+		s.must(err)
+		path := filepath.Join(t.TempDir(), name+".yaml")
+		s.must(os.WriteFile(path, []byte(manifest), 0o600))
+		return path
+	}
+	last := file("rollback-2")
+
+	// The revision before still reads the old name, the present one both.
+	s.does("check --against live -o wide -f "+last, "key-removed-while-read", "pods of revision 1 may read it", "revision 2")
+	s.does("plan -o wide -f "+last, "deployment/pricing", "its template changes, and what it reads", "4/4", "at most 1 unavailable, 1 extra",
+		"the next start reads pricing.conf of configmap/pricing-config: changed")
+	s.does("plan -f "+file("rollback-both"), "stays", "0 of 1 workloads roll")
 }
 
 func TestRollbackWithoutTidemarkLeavesOldPodsOnTheNewConfiguration(t *testing.T) {

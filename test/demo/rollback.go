@@ -14,6 +14,7 @@ import (
 
 // rollback: a setting is renamed in one step with the image; going back brings the old image to the new configuration.
 var rollback = incident{id: "rollback", scenes: []scene{
+	{title: "the pull request, checked", play: rollbackChecked},
 	{title: "without Tidemark", namespace: "rollback-without", play: rollbackWithout},
 	{title: "with Tidemark in mode pin", namespace: "rollback-pin", mode: v1.ModePin, play: rollbackPin},
 }}
@@ -25,6 +26,8 @@ const (
 	renamed       = "release 2: discount_rules_path → rules.discount_path"
 	releaseOne    = "image 1 with discount_rules_path"
 	releaseTwo    = "image 2 with rules.discount_path"
+	firstRelease  = "rollback"
+	bothNames     = "rollback-both"
 	secondRelease = "rollback-2"
 )
 
@@ -73,6 +76,25 @@ func awaitRuns(ctx context.Context, sc *scenario.Scene, want map[string]int) err
 		}
 		return err
 	})
+}
+
+// rollbackChecked checks the change as it was made, then the same change in the two steps that the team agreed on.
+func rollbackChecked(ctx context.Context, s *stage, _ *scenario.Scene, j *judgement) error {
+	for _, change := range []struct{ before, after string }{{firstRelease, secondRelease}, {firstRelease, bothNames}, {bothNames, secondRelease}} {
+		text, found, err := scenario.Check(ctx, change.before, change.after)
+		if err != nil {
+			return err
+		}
+		s.command(fmt.Sprintf("tidemark check -f %s.yaml --against %s.yaml", change.after, change.before), text)
+		if change.before == firstRelease && change.after == secondRelease {
+			f := found.Findings
+			j.add(len(f) == 1 && f[0].Rule == "rename-in-one-step" && strings.HasSuffix(f[0].Key, "discount_rules_path") && strings.HasSuffix(f[0].To, "rules.discount_path"),
+				"the check of the pull request names the rename")
+			continue
+		}
+		j.add(len(found.Findings) == 0, "%s after %s passes it", change.after, change.before)
+	}
+	return nil
 }
 
 func rollbackWithout(ctx context.Context, s *stage, sc *scenario.Scene, j *judgement) error {

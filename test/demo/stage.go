@@ -40,7 +40,8 @@ type incident struct {
 
 // scene is one run of an incident.
 type scene struct {
-	title     string
+	title string
+	// namespace that it plays in; "" for one that needs no cluster.
 	namespace string
 	// mode is that of the namespace; "" when Tidemark does not run.
 	mode string
@@ -105,6 +106,9 @@ func (s *stage) play(ctx context.Context, id string, sc scene, j *judgement) err
 		}
 	} else if err := s.startController(ctx); err != nil {
 		return err
+	}
+	if sc.namespace == "" {
+		return sc.play(ctx, s, nil, j)
 	}
 	set, err := scenario.Open(ctx, s.lab, sc.namespace, sc.mode)
 	if err != nil {
