@@ -72,16 +72,9 @@ func (g *guarded) ended(t *testing.T) int {
 // statuses are those of the release's revisions, "1 deployed, 2 pending-upgrade", by what their labels say.
 func (d *deployed) statuses() string {
 	d.t.Helper()
-	list := &corev1.SecretList{}
-	d.must(d.API.List(d.t.Context(), list, ctrlclient.InNamespace(d.Namespace), ctrlclient.MatchingLabels{"owner": "helm", "name": "checkout"}))
-	out := make([]string, len(list.Items))
-	for i := range list.Items {
-		l := list.Items[i].Labels
-		n, err := strconv.Atoi(l["version"])
-		d.must(err)
-		out[n-1] = l["version"] + " " + l["status"]
-	}
-	return strings.Join(out, ", ")
+	revisions, err := d.Revisions(d.t.Context())
+	d.must(err)
+	return revisions
 }
 
 func (d *deployed) lease() *coordinationv1.Lease {

@@ -48,7 +48,7 @@ func run(ctx context.Context, out io.Writer, once bool) (err error) {
 	s := &stage{lab: lab, binary: binary, teller: teller{out}}
 	defer func() { err = errors.Join(err, s.stopController()) }()
 
-	judged := s.playAll(ctx, []incident{dormant, lease, rollback, canary})
+	judged := s.playAll(ctx, []incident{dormant, lease, rollback, canary, pending})
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}

@@ -34,6 +34,8 @@ type stage struct {
 type incident struct {
 	id     string
 	scenes []scene
+	// deploys says that the scenes deploy by themselves, without a manifest that is applied first.
+	deploys bool
 	// needs prepares what the incident needs beside the cluster; nil for nothing.
 	needs func(*stage, context.Context) error
 }
@@ -87,7 +89,7 @@ func (s *stage) playAll(ctx context.Context, incidents []incident) []*judgement 
 			}
 		}
 		for _, sc := range i.scenes {
-			if err := s.play(ctx, i.id, sc, j); err != nil {
+			if err := s.play(ctx, i, sc, j); err != nil {
 				j.add(false, "%s: %v", sc.title, err)
 				break
 			}
@@ -96,10 +98,10 @@ func (s *stage) playAll(ctx context.Context, incidents []incident) []*judgement 
 	return judged
 }
 
-func (s *stage) play(ctx context.Context, id string, sc scene, j *judgement) error {
+func (s *stage) play(ctx context.Context, i incident, sc scene, j *judgement) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	s.heading(id + ", " + sc.title)
+	s.heading(i.id + ", " + sc.title)
 	if sc.mode == "" {
 		if err := s.stopController(); err != nil {
 			return err
@@ -114,12 +116,14 @@ func (s *stage) play(ctx context.Context, id string, sc scene, j *judgement) err
 	if err != nil {
 		return err
 	}
-	manifest, err := scenario.Manifest(id)
-	if err != nil {
-		return err
-	}
-	if err := set.Apply(ctx, manifest); err != nil {
-		return err
+	if !i.deploys {
+		manifest, err := scenario.Manifest(i.id)
+		if err != nil {
+			return err
+		}
+		if err := set.Apply(ctx, manifest); err != nil {
+			return err
+		}
 	}
 	if err := sc.play(ctx, s, set, j); err != nil {
 		return err
