@@ -103,7 +103,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(addCleanup(mgr, o, kinds, recorder), addFleets(mgr, o, kinds, notifier), addDeploys(mgr, o, records), addWebhook(mgr, o, kinds, direct, key, recorder), mgr.AddHealthzCheck("ping", healthz.Ping))
+	err = errors.Join(addCleanup(mgr, o, kinds, recorder), addFleets(mgr, o, kinds, notifier), addDeploys(mgr, o, records, notifier), addWebhook(mgr, o, kinds, direct, key, recorder), mgr.AddHealthzCheck("ping", healthz.Ping))
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/controller"
 	"tidemark.dev/tidemark/internal/helmrecord"
+	"tidemark.dev/tidemark/internal/notify"
 	"tidemark.dev/tidemark/internal/release"
 )
 
@@ -22,7 +23,7 @@ import (
 func (o Options) readsRecords() bool { return o.Secrets && (o.WaitForReleases || o.WatchReleases) }
 
 // addDeploys adds the watch of Helm releases to the manager, unless it is switched off.
-func addDeploys(mgr manager.Manager, o Options, records cache.Cache) error {
+func addDeploys(mgr manager.Manager, o Options, records cache.Cache, notifier *notify.Notifier) error {
 	if !o.Secrets || !o.WatchReleases {
 		return nil
 	}
@@ -45,7 +46,7 @@ func addDeploys(mgr manager.Manager, o Options, records cache.Cache) error {
 	}
 	return controller.RegisterDeploys(mgr, controller.DeployOptions{
 		Client: c.Client, Now: c.Now, Records: records, Leases: leases, Namespace: o.Namespace, Interval: o.ReleaseInterval,
-		Policy: release.Policy(o.ReleasePolicy), ReportAfter: o.ReportAfter, Clock: machine,
+		Policy: release.Policy(o.ReleasePolicy), ReportAfter: o.ReportAfter, Notifier: notifier, Clock: machine,
 	}, own)
 }
 

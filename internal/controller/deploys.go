@@ -22,6 +22,7 @@ import (
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/helm"
 	"tidemark.dev/tidemark/internal/helmrecord"
+	"tidemark.dev/tidemark/internal/notify"
 	"tidemark.dev/tidemark/internal/release"
 )
 
@@ -50,6 +51,8 @@ type DeployOptions struct {
 	Policy release.Policy
 	// ReportAfter is for how long an operation may be under way before it is reported; 0 for ever.
 	ReportAfter time.Duration
+	// Notifier tells people; nil where nobody is to be told.
+	Notifier *notify.Notifier
 	// Clock is the real one where nil.
 	Clock clock.Clock
 }
@@ -89,6 +92,8 @@ type deploy struct {
 	helm.Release
 	verdict release.Verdict
 	plan    release.Plan
+	// together is how many guards fell silent with that of the release, itself included; 0 when it did not.
+	together int
 }
 
 func newDeploys(o DeployOptions, log logr.Logger, metrics *DeployMetrics) *deploys {
@@ -145,6 +150,7 @@ func (d *deploys) look(ctx context.Context) {
 	}
 	d.decide(all, stopped, err)
 	d.metrics.show(all)
+	d.tellPeople(all, len(errs) > 0)
 	for _, one := range all {
 		errs = append(errs, d.act(ctx, one))
 	}
@@ -152,7 +158,8 @@ func (d *deploys) look(ctx context.Context) {
 	d.failed(errors.Join(errs...))
 }
 
-// underWay are the releases that have a record which is not settled, or a guard that has not said its end, by namespace.
+// underWay are the releases that have a record which is not settled, or a guard that has not said its end or whose command was
+// cancelled lately, by namespace.
 func (d *deploys) underWay(ctx context.Context) (map[string]map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, syncPatience) // a cache whose list is refused would be waited for without end
 	defer cancel()
@@ -186,7 +193,7 @@ func (d *deploys) underWay(ctx context.Context) (map[string]map[string]bool, err
 	for i := range leases.Items {
 		l := &leases.Items[i]
 		name, is := strings.CutPrefix(l.Name, v1.DeployLeasePrefix)
-		if _, ended := l.Annotations[v1.AnnotationDeployEnded]; is && !ended {
+		if _, ended := l.Annotations[v1.AnnotationDeployEnded]; is && (!ended || cancelledLately(l, d.Now())) {
 			add(l.Namespace, name)
 		}
 	}
@@ -214,36 +221,43 @@ func (d *deploys) decide(all []deploy, stopped map[string]string, unread error) 
 	}
 	for i := range all {
 		one := &all[i]
+		one.together = d.silentWith(*one, silent, now)
 		one.plan = release.Decide(one.verdict, release.Request{
 			Now: one.Now, Actor: release.ByController, Policy: d.Policy, ReportAfter: d.ReportAfter, Foreign: one.Foreign,
 		})
 		if !one.plan.Action.Writes() {
 			continue
 		}
-		if why := d.hindered(*one, now, silent, stopped, unread); why != "" {
+		if why := d.hindered(*one, now, stopped, unread); why != "" {
 			one.plan = release.Plan{Action: release.DoReport, Why: one.plan.Why + "; " + why}
 		}
 	}
 }
 
-// hindered says why the controller does not recover what its policy lets it recover; "" when nothing stands in the way.
-func (d *deploys) hindered(one deploy, now time.Time, silent []time.Time, stopped map[string]string, unread error) string {
-	together := 0
-	if one.Lease != nil {
-		for _, since := range silent {
-			if apart := since.Sub(d.heard[one.NamespacedName].since); apart.Abs() < one.Lease.Duration {
-				together++
-			}
+// silentWith counts the guards that fell silent within the duration of the release's own lease before or after its own.
+func (d *deploys) silentWith(one deploy, silent []time.Time, now time.Time) (count int) {
+	own := d.heard[one.NamespacedName].since
+	if one.Lease == nil || one.Lease.Finished != nil || now.Sub(own) < one.Lease.Duration {
+		return 0
+	}
+	for _, since := range silent {
+		if since.Sub(own).Abs() < one.Lease.Duration {
+			count++
 		}
 	}
+	return count
+}
+
+// hindered says why the controller does not recover what its policy lets it recover; "" when nothing stands in the way.
+func (d *deploys) hindered(one deploy, now time.Time, stopped map[string]string, unread error) string {
 	last, before := d.recovered[one.NamespacedName]
 	switch {
 	case unread != nil:
 		return "whether recovery is paused cannot be told"
 	case stopped[one.Namespace] != "":
 		return "recovery is paused " + stopped[one.Namespace]
-	case together > staleTogether:
-		return fmt.Sprintf("%d guards fell silent together, which is a failure of the cluster or of what runs the jobs", together)
+	case one.together > staleTogether:
+		return fmt.Sprintf("%d guards fell silent together, which is a failure of the cluster or of what runs the jobs", one.together)
 	case before && now.Sub(last) < recoverEvery:
 		return "it was recovered less than an hour ago"
 	}

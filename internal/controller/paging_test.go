@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/helm"
+	"tidemark.dev/tidemark/internal/notify"
+	"tidemark.dev/tidemark/internal/release"
+)
+
+// deployOf is release web after a guarded deploy, as a look sees it an hour after noon.
+func deployOf(status release.Status, change func(*deploy)) deploy {
+	d := deploy{Release: helm.Release{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}, Input: release.Input{
+		Now:       noon.Add(time.Hour),
+		Revisions: []release.Revision{{Number: 1, Status: release.Deployed, Created: noon}, {Number: 2, Status: status, Created: noon, Deploy: "d1"}},
+		Lease: &release.Lease{
+			Deploy: "d1", Revision: 2, Starter: "ann", Job: "https://ci.example/1", Began: noon, Timeout: 10 * time.Minute, Duration: 3 * time.Minute,
+			Unchanged: time.Hour,
+		},
+	}}}
+	change(&d)
+	d.verdict = release.Judge(d.Input)
+	d.plan = release.Decide(d.verdict, release.Request{Now: d.Now, Actor: release.ByController, Policy: release.PolicyReport, ReportAfter: 30 * time.Minute})
+	return d
+}
+
+func TestTheStarterIsToldWhatBecameOfADeploy(t *testing.T) {
+	ended := func(status int) func(*deploy) {
+		return func(d *deploy) { d.Lease.Finished = &release.Outcome{Time: noon, ExitStatus: status} }
+	}
+	for name, tc := range map[string]struct {
+		status   release.Status
+		change   func(*deploy)
+		alert    string
+		severity notify.Severity
+		key      string
+		title    string
+		once     bool
+	}{
+		"its guard fell silent": {
+			release.PendingUpgrade, func(*deploy) {}, "TidemarkReleaseAbandoned", notify.Page, "release/shop/web/abandoned/d1", "its guard fell silent", false},
+		"its job pod is gone": {
+			release.PendingUpgrade, func(d *deploy) { d.Life = release.Dead }, "TidemarkReleaseAbandoned", notify.Page, "release/shop/web/abandoned/d1", "its job's pod is gone", false},
+		"its command was killed": {
+			release.PendingUpgrade, ended(137), "TidemarkReleaseAbandoned", notify.Page, "release/shop/web/abandoned/d1", "signal 9 (killed) ended its command", false},
+		"it was cancelled and settled": {
+			release.Failed, ended(143), "TidemarkDeployCancelled", notify.Note, "release/shop/web/cancelled/d1", "signal 15 (terminated) ended its command; revision 2 is failed", true},
+		"it failed by itself, which its job says": {release.Failed, ended(1), "", "", "", "", false},
+		"it succeeded":  {release.Deployed, ended(0), "", "", "", "", false},
+		"it is at work": {release.PendingUpgrade, func(d *deploy) { d.Lease.Unchanged, d.Lease.Timeout = 0, 0; d.Now = noon }, "", "", "", "", false},
+		"it is overdue": {
+			release.PendingUpgrade, func(d *deploy) { d.Lease.Unchanged = 0 }, "TidemarkReleasePending", notify.Note, "release/shop/web/pending/2", "state overdue", false},
+		"a newer revision replaced it": {
+			release.PendingUpgrade, func(d *deploy) {
+				d.Revisions = append(d.Revisions, release.Revision{Number: 3, Status: release.Deployed})
+			},
+			"TidemarkDeployCancelled", notify.Note, "release/shop/web/superseded/d1", "revision 3 has replaced", true},
+		"many fell silent together": {release.PendingUpgrade, func(d *deploy) { d.together = 4 }, "", "", "", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, once := deployOf(tc.status, tc.change).message()
+			if m.Key != tc.key || once != tc.once || m.Key != "" && (m.Alert != tc.alert || m.Severity != tc.severity || !strings.Contains(m.Title, tc.title)) {
+				t.Fatalf("told (once: %t) %+v", once, m)
+			}
+			if m.Key == "" {
+				return
+			}
+			if m.Person != "ann" || !strings.Contains(strings.Join(factsOf(m), "\n"), "job: https://ci.example/1") {
+				t.Errorf("told %+v", m)
+			}
+			if _, err := os.Stat("../../docs/runbooks/" + m.Alert + ".md"); err != nil || !strings.HasSuffix(m.Runbook, m.Alert+".md") {
+				t.Errorf("runbook %s: %v", m.Runbook, err)
+			}
+		})
+	}
+}
+
+func factsOf(m notify.Message) []string {
+	var out []string
+	for _, f := range m.Facts {
+		out = append(out, f.Name+": "+f.Value)
+	}
+	return out
+}
+
+func TestADeployThatWasCancelledLatelyIsLookedAt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status, ended string
+		want          bool
+	}{
+		"cancelled an hour ago": {"143", "2026-07-01T11:00:00Z", true},
+		"failed an hour ago":    {"1", "2026-07-01T11:00:00Z", false},
+		"cancelled last week":   {"143", "2026-06-20T11:00:00Z", false},
+		"unreadable":            {"143", "yesterday", false},
+		"at work":               {"", "", false},
+	} {
+		l := guardOf("web", "d1")
+		if tc.ended != "" {
+			l.Annotations[v1.AnnotationDeployExitStatus], l.Annotations[v1.AnnotationDeployEnded] = tc.status, tc.ended
+		}
+		if got := cancelledLately(l, time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
