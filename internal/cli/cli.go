@@ -45,6 +45,7 @@ const (
 	exitOK        = 0
 	exitNotInStep = 1
 	exitDiffers   = 1
+	exitWrong     = 1
 	exitFindings  = 1
 	exitError     = 2
 )
@@ -69,6 +70,8 @@ func Run(ctx context.Context, config Config, args []string) int {
 		return ended.report(config.ErrOut, cmd.CommandPath())
 	case errors.Is(err, errNotInStep):
 		return exitNotInStep
+	case errors.Is(err, errWrong):
+		return exitWrong
 	case errors.Is(err, errDiffers):
 		return exitDiffers
 	case errors.Is(err, errFindings), errors.Is(err, errRolls):
@@ -139,9 +142,9 @@ func New(config Config) *cobra.Command {
 			right to read. What a missing right hides is said, and is unknown: never "nothing there".
 
 			Exit status: 0 when the command did what it was asked to, 2 on any error. "status --exit-code"
-			has 1 when a fleet is not in step, "diff --exit-code" when there is a difference, "check --strict"
-			when there are findings, "plan --exit-code" when a workload would roll, "releases --exit-code" when
-			there is something to report.`),
+			has 1 when a fleet is not in step, "diff --exit-code" when there is a difference, "verify" when
+			something that was known is wrong, "check --strict" when there are findings, "plan --exit-code" when a
+			workload would roll, "releases --exit-code" when there is something to report.`),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		SilenceErrors: true, SilenceUsage: true,
 	}
@@ -152,6 +155,6 @@ func New(config Config) *cobra.Command {
 	s.addFlags(root)
 	root.AddCommand(newStatus(s, name), newExplain(s, name), newPause(s, name), newResume(s, name), newGC(s, name), newVersion(s, name),
 		newHistory(s, name), newDiff(s, name), newRollback(s, name), newCheck(s, name), newPlan(s, name), newGuard(s, name),
-		newReleases(s, name))
+		newReleases(s, name), newVerify(s, name))
 	return root
 }

@@ -53,6 +53,10 @@ func TestWrongCallsSayWhatToWrite(t *testing.T) {
 		"pause --all deployment/web":        "--all does not go with names",
 		"pause --all -n shop":               "--all does not go with --namespace",
 		"pause deployment -n shop":          "write KIND/NAME",
+		"verify":                            "name one pod",
+		"verify a b":                        "name one pod",
+		"verify deployment/web":             "names no pod",
+		"verify web -o wide":                "write one of json, yaml",
 		"version 1":                         "unexpected argument",
 		"version -o wide":                   "write one of json, yaml",
 	} {
@@ -91,7 +95,7 @@ func TestVersion(t *testing.T) {
 
 func TestHelpNamesTheProgramAsItWasCalled(t *testing.T) {
 	for name, plugin := range map[string]bool{"tidemark": false, "kubectl tidemark": true} {
-		for _, verb := range []string{"status", "explain", "pause", "resume", "version", "history", "diff", "rollback", "gc"} {
+		for _, verb := range []string{"status", "explain", "pause", "resume", "version", "history", "diff", "rollback", "gc", "verify"} {
 			_, out, _ := run(t, plugin, verb, "--help")
 			if !strings.Contains(out, "  "+name+" "+verb) || !strings.Contains(out, "Exit status:") {
 				t.Errorf("help of %s %s:\n%s", name, verb, out)

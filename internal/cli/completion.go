@@ -89,6 +89,17 @@ func (s *session) completeWorkloads(cmd *cobra.Command, args []string, _ string)
 	return without(offered, args), noFiles
 }
 
+// completePods offers the pods of the namespace.
+func (s *session) completePods(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	namespace, err := s.namespace()
+	if err != nil || len(args) > 0 {
+		return nil, noFiles
+	}
+	return s.ask(cmd.Context(), func(ctx context.Context, c *cluster.Connection) []string {
+		return cluster.PodNames(ctx, c, namespace)
+	}), noFiles
+}
+
 // ask asks the cluster; whatever goes wrong, nothing is offered and nothing said.
 func (s *session) ask(ctx context.Context, question func(context.Context, *cluster.Connection) []string) []string {
 	c, err := s.connect()

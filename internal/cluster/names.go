@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -26,5 +27,15 @@ func Names(ctx context.Context, c *Connection, kinds []Kind, ns string) []Target
 			out = append(out, Target{Kind: k, Namespace: m.Namespace, Name: m.Name})
 		}, client.InNamespace(ns))
 	}
+	return out
+}
+
+// PodNames lists the pods of a namespace that may be listed, by metadata alone.
+func PodNames(ctx context.Context, c *Connection, ns string) []string {
+	var out []string
+	// What cannot be read is not offered.
+	_ = EachItem(ctx, c.Client, MetadataList(corev1.SchemeGroupVersion.WithKind("Pod")), PageSize, func(m *metav1.PartialObjectMetadata) {
+		out = append(out, m.Name)
+	}, client.InNamespace(ns))
 	return out
 }

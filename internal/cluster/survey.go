@@ -92,6 +92,26 @@ type Workload struct {
 	Blind string
 }
 
+// KeysEver are the keys that an object has, or had as far as that is remembered, sorted.
+func (w Workload) KeysEver(o workload.Object) []string {
+	keys := slices.Clone(w.Keys[o])
+	for i := range w.Fleet.Objects {
+		if w.Fleet.Objects[i].Use.Object != o {
+			continue
+		}
+		for _, v := range w.Fleet.Objects[i].Log.Versions {
+			keys = append(keys, v.Content.Keys()...)
+		}
+	}
+	for name, s := range w.Fleet.Snapshots {
+		if s.Source == o && s.Content != nil && name.Kind == o.Kind {
+			keys = append(keys, s.Content.Keys()...)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
 // Judge is the verdict on the workload's fleet.
 func (w Workload) Judge() fleet.Result {
 	if w.Blind != "" {

@@ -250,3 +250,36 @@ func TestClusterRoleIsTheLeastThatWorks(t *testing.T) {
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }
+
+// TestTheControllerNeverRunsCommandsInPods looks at every role that is shipped: what looks into pods, or speaks to them through the
+// API server, is for people with rights of their own.
+func TestTheControllerNeverRunsCommandsInPods(t *testing.T) {
+	roles := 0
+	err := filepath.WalkDir(filepath.Join(root, "deploy"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for document := range strings.SplitSeq(string(content), "\n---") {
+			var role rbacv1.ClusterRole
+			if yaml.Unmarshal([]byte(document), &role) != nil || role.Kind != "ClusterRole" && role.Kind != "Role" {
+				continue
+			}
+			roles++
+			for _, rule := range role.Rules {
+				for _, resource := range rule.Resources {
+					if resource == "*" || strings.HasPrefix(resource, "pods/") || strings.HasSuffix(resource, "/*") {
+						t.Errorf("%s: %s %s has a right on %s", path, role.Kind, role.Name, resource)
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || roles < 2 {
+		t.Errorf("looked at %d roles, %v", roles, err)
+	}
+}
