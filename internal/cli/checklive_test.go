@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -28,7 +29,11 @@ import (
 // fakeCluster serves the objects of a YAML stream, but for what is forbidden: "VERB KIND". It fails the test when somebody writes.
 func fakeCluster(t *testing.T, text string, forbidden ...string) *cluster.Connection {
 	t.Helper()
-	builder := fake.NewClientBuilder().WithScheme(scheme.Scheme)
+	known := runtime.NewScheme() // of its own, for the fake client adds kinds to it
+	if err := scheme.AddToScheme(known); err != nil {
+		t.Fatal(err)
+	}
+	builder := fake.NewClientBuilder().WithScheme(known)
 	for _, document := range strings.Split(text, "\n---\n") {
 		u := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
