@@ -1,5 +1,5 @@
 // Command tidemark shows how far the pods of a cluster are from the configuration that is applied. Under the name
-// kubectl-tidemark it is a plugin of kubectl.
+// kubectl-tidemark it is a plugin of kubectl; deploy/helm-plugin makes it one of helm.
 package main
 
 import (
@@ -29,11 +29,12 @@ func main() {
 	log.SetLogger(logr.Discard()) // what the client library logs says nothing to the person at the terminal
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	status := cli.Run(ctx, cli.Config{
-		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
-		Clock:     clock.RealClock{},
-		Plugin:    strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-"),
-		Build:     cli.Build{Version: version, Commit: commit},
-		Screen:    screen(),
+		IOStreams:  genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+		Clock:      clock.RealClock{},
+		Plugin:     strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-"),
+		HelmPlugin: os.Getenv("HELM_PLUGIN_NAME") == "tidemark",
+		Build:      cli.Build{Version: version, Commit: commit},
+		Screen:     screen(),
 	}, os.Args[1:])
 	stop()
 	os.Exit(status)

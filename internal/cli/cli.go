@@ -22,6 +22,8 @@ type Config struct {
 	Clock clock.WithTicker
 	// Plugin says that the program was started as a plugin of kubectl.
 	Plugin bool
+	// HelmPlugin says that it was started as a plugin of helm, which gives it helm's own flags as variables.
+	HelmPlugin bool
 	// Build is what was built.
 	Build Build
 	// Getenv reads the environment; nil reads that of the process.
@@ -128,6 +130,10 @@ func New(config Config) *cobra.Command {
 		flags:  newFlags(),
 		system: v1.DefaultNamespace, defaultMode: v1.ModeObserve,
 	}
+	if config.HelmPlugin {
+		name = "helm tidemark"
+		s.takeHelms()
+	}
 	root := &cobra.Command{
 		Use:   "tidemark",
 		Short: "Make configuration changes take effect when someone decides, on every pod",
@@ -155,6 +161,6 @@ func New(config Config) *cobra.Command {
 	s.addFlags(root)
 	root.AddCommand(newStatus(s, name), newExplain(s, name), newPause(s, name), newResume(s, name), newGC(s, name), newVersion(s, name),
 		newHistory(s, name), newDiff(s, name), newRollback(s, name), newCheck(s, name), newPlan(s, name), newGuard(s, name),
-		newReleases(s, name), newVerify(s, name))
+		newPending(s, name), newReleases(s, name), newVerify(s, name))
 	return root
 }

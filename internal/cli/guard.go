@@ -2,7 +2,7 @@ package cli
 
 import (
 	"errors"
-	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +16,9 @@ import (
 // exitGuard is the exit status for what went wrong with the guard itself, as that of env(1) and timeout(1) is.
 const exitGuard = 125
 
+// clusterFlagNames are those flags of the guard that say which cluster and namespace; for helm, helm's own do.
+var clusterFlagNames = []string{"namespace", "kubeconfig", "context", "cluster", "user", "server"}
+
 // guardFlags are the flags of guard.
 type guardFlags struct {
 	*session
@@ -24,7 +27,7 @@ type guardFlags struct {
 	timeout, leaseDuration          time.Duration
 	waitForLock, recoverUnguarded   time.Duration
 	requireLease, progress, noLabel bool
-	timeoutGiven                    bool
+	timeoutGiven, clusterGiven      bool
 	serviceAccountDir               string
 }
 
@@ -80,6 +83,7 @@ func newGuard(s *session, name string) *cobra.Command {
 			tidemark guard --release web -n prod --timeout 20m -- ./deploy.sh`),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.timeoutGiven = cmd.Flags().Changed("timeout")
+			flags.clusterGiven = slices.ContainsFunc(clusterFlagNames, cmd.Flags().Changed)
 			return flags.run(cmd, args)
 		},
 	}
@@ -166,13 +170,6 @@ func (f *guardFlags) validate(args []string) error {
 	return nil
 }
 
-func (f *guardFlags) getenv() func(string) string {
-	if f.Getenv != nil {
-		return f.Getenv
-	}
-	return os.Getenv
-}
-
 // helmTimeouts is how often a command of helm's may take its own timeout, of which it has one for each step: hooks before, the
 // rollout, hooks after, and a rollback when all that failed.
 const helmTimeouts = 4
@@ -204,7 +201,7 @@ func (o *guardOptions) understand() error {
 	if f.release != "" && line.Release != f.release && line.Operation != release.NoOperation {
 		return usagef("--release is %q, and helm deploys %q: leave --release out", f.release, line.Release)
 	}
-	if f.clusterGiven() {
+	if f.clusterGiven {
 		return usagef("for helm, cluster and namespace come from helm's own flags: leave this command's out")
 	}
 	o.helm, o.name = &line, line.Release
@@ -212,16 +209,4 @@ func (o *guardOptions) understand() error {
 		o.timeout = max(leastTimeout, helmTimeouts*line.Timeout)
 	}
 	return nil
-}
-
-// clusterGiven reports whether a flag of the guard itself names a cluster or namespace.
-func (f *guardFlags) clusterGiven() bool {
-	for _, value := range []*string{
-		f.session.flags.Namespace, f.session.flags.Context, f.session.flags.APIServer, f.session.flags.ClusterName, f.session.flags.AuthInfoName,
-	} {
-		if value != nil && *value != "" {
-			return true
-		}
-	}
-	return false
 }

@@ -21,11 +21,13 @@ const defaultReportAfter = 30 * time.Minute
 type releasesFlags struct {
 	*session
 	allNamespaces bool
-	policy        string
-	reportAfter   time.Duration
-	exitCode      bool
-	output        string
-	noHeaders     bool
+	// pending leaves out what is settled.
+	pending     bool
+	policy      string
+	reportAfter time.Duration
+	exitCode    bool
+	output      string
+	noHeaders   bool
 }
 
 // releasesOptions are what releases does.
@@ -33,6 +35,7 @@ type releasesOptions struct {
 	genericiooptions.IOStreams
 	survey        helm.Survey
 	names         []string
+	pending       bool
 	request       release.Request
 	exitCode      bool
 	output        string
@@ -77,17 +80,45 @@ func newReleases(s *session, name string) *cobra.Command {
 			return o.run(cmd.Context())
 		},
 	}
-	f := cmd.Flags()
-	f.BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "List the releases of all namespaces.")
-	f.StringVar(&flags.policy, "policy", string(release.PolicyReport), "Policy that the controller has: report or forward.")
-	f.DurationVar(&flags.reportAfter, "report-after", defaultReportAfter, "For how long an operation may be under way before it is reported; 0 for ever.")
-	f.BoolVar(&flags.exitCode, "exit-code", false, "Exit with 1 when there is something to report.")
-	f.StringVarP(&flags.output, "output", "o", "", "Output format: wide, json, yaml or name.")
-	f.BoolVar(&flags.noHeaders, "no-headers", false, "Leave out the header line.")
-	completeFormat(cmd, releasesFormats)
-	offer(cmd, "policy", fixed(string(release.PolicyReport), string(release.PolicyForward)))
+	flags.addFlags(cmd)
 	cmd.AddCommand(newRecover(s, name))
 	return cmd
+}
+
+// newPending is releases, of what is pending alone: what `helm list` hides.
+func newPending(s *session, name string) *cobra.Command {
+	flags := &releasesFlags{session: s, pending: true}
+	cmd := &cobra.Command{
+		Use:   "pending",
+		Short: "List the Helm releases that are pending, with whether their deploys are alive",
+		Long: fill(name, `
+			List the Helm releases on which an operation is under way, or was when its process ended. It is
+			"releases" without those that are settled, and has the same columns and exit status.`),
+		Example: examples(name, `
+			tidemark pending -A`),
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := flags.toOptions(args)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	flags.addFlags(cmd)
+	return cmd
+}
+
+func (f *releasesFlags) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "List the releases of all namespaces.")
+	flags.StringVar(&f.policy, "policy", string(release.PolicyReport), "Policy that the controller has: report or forward.")
+	flags.DurationVar(&f.reportAfter, "report-after", defaultReportAfter, "For how long an operation may be under way before it is reported; 0 for ever.")
+	flags.BoolVar(&f.exitCode, "exit-code", false, "Exit with 1 when there is something to report.")
+	flags.StringVarP(&f.output, "output", "o", "", "Output format: wide, json, yaml or name.")
+	flags.BoolVar(&f.noHeaders, "no-headers", false, "Leave out the header line.")
+	completeFormat(cmd, releasesFormats)
+	offer(cmd, "policy", fixed(string(release.PolicyReport), string(release.PolicyForward)))
 }
 
 var releasesFormats = []string{"wide", "json", "yaml", "name"}
@@ -115,7 +146,7 @@ func (f *releasesFlags) toOptions(args []string) (*releasesOptions, error) {
 		return nil, err
 	}
 	o := &releasesOptions{
-		IOStreams: f.IOStreams, survey: helm.Survey{Client: c.Client, Now: c.Now, Namespace: namespace}, names: args,
+		IOStreams: f.IOStreams, survey: helm.Survey{Client: c.Client, Now: c.Now, Namespace: namespace}, names: args, pending: f.pending,
 		request:  release.Request{Actor: release.ByController, Policy: policy, ReportAfter: f.reportAfter},
 		exitCode: f.exitCode, output: f.output, withNamespace: f.allNamespaces, noHeaders: f.noHeaders,
 	}
@@ -140,6 +171,9 @@ func (o *releasesOptions) run(ctx context.Context) error {
 		}
 	}
 	all := judgeReleases(found, o.request)
+	if o.pending {
+		all = slices.DeleteFunc(all, func(r judgedRelease) bool { return r.verdict.Operation == release.NoOperation })
+	}
 	if err := o.print(all, sight); err != nil {
 		return err
 	}
@@ -179,7 +213,11 @@ func (o *releasesOptions) print(all []judgedRelease, sight *helm.Sight) error {
 		if o.survey.Namespace == "" {
 			where = "in any namespace"
 		}
-		fmt.Fprintf(o.ErrOut, "No Helm releases found %s.\n", where)
+		what := "Helm releases"
+		if o.pending {
+			what = "pending " + what
+		}
+		fmt.Fprintf(o.ErrOut, "No %s found %s.\n", what, where)
 		return nil
 	}
 	return printReleases(o.Out, all, o.withNamespace, o.output == "wide", !o.noHeaders)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,6 +51,25 @@ func (s *session) in(name string) *session {
 
 func newFlags() *genericclioptions.ConfigFlags {
 	return genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
+}
+
+// takeHelms takes helm's flags about the cluster as the defaults of this program's own; KUBECONFIG both read.
+func (s *session) takeHelms() {
+	getenv := s.getenv()
+	for variable, to := range map[string]*string{
+		"HELM_NAMESPACE": s.flags.Namespace, "HELM_KUBECONTEXT": s.flags.Context, "HELM_KUBEAPISERVER": s.flags.APIServer,
+		"HELM_KUBECAFILE": s.flags.CAFile, "HELM_KUBETLS_SERVER_NAME": s.flags.TLSServerName, "HELM_KUBETOKEN": s.flags.BearerToken,
+		"HELM_KUBEASUSER": s.flags.Impersonate,
+	} {
+		*to = getenv(variable)
+	}
+}
+
+func (s *session) getenv() func(string) string {
+	if s.Getenv != nil {
+		return s.Getenv
+	}
+	return os.Getenv
 }
 
 // connect connects to the cluster that the flags name.

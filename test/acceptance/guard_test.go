@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,7 +42,7 @@ func deploy(t *testing.T, namespace string) *deployed {
 }
 
 // short are flags of a guard that make everything about its lease a matter of seconds.
-func short(more ...string) []string { return append([]string{"--lease-duration", "4s"}, more...) }
+func short(more ...string) []string { return append([]string{"--lease-duration", "6s"}, more...) }
 
 // guarded is a guard that was started.
 type guarded struct {
@@ -127,7 +129,7 @@ func send(t *testing.T, s syscall.Signal, pids ...int) {
 func TestAGuardedUpgradeTellsOfItselfAndOfNoPassword(t *testing.T) {
 	const password = "S3cretMarker"
 	d := deploy(t, "guard-upgrade")
-	g := d.guard(short("--started-by", "ann"), "--set", "padding="+password+",release=2,bootDelay=6s")
+	g := d.guard([]string{"--started-by", "ann"}, "--set", "padding="+password+",release=2,bootDelay=6s")
 	if status := g.ended(t); status != 0 {
 		t.Fatalf("exit status %d: %s", status, g.said.String())
 	}
@@ -194,7 +196,7 @@ func TestAStoppedHelmIsNeverTouched(t *testing.T) {
 	})
 	helm := helmOf(t, g)
 	send(t, syscall.SIGSTOP, helm)
-	time.Sleep(6 * time.Second) // longer than the lease, which its guard renews
+	time.Sleep(8 * time.Second) // longer than the lease, which its guard renews
 	for _, policy := range []string{"forward", "rollback"} {
 		other := d.guard(short("--policy", policy, "--recover-unguarded-after", "1s"))
 		if status := other.ended(t); status != 125 || !strings.Contains(other.said.String(), "is being deployed by") {
@@ -213,7 +215,7 @@ func TestAGuardThatIsStoppedWithItsHelmIsNeverTouched(t *testing.T) {
 	helm := helmOf(t, g)
 	send(t, syscall.SIGSTOP, g.Process.Pid, helm)
 	first := d.lease().Labels[v1.LabelDeploy]
-	time.Sleep(6 * time.Second) // longer than the lease, which nobody renews
+	time.Sleep(8 * time.Second) // longer than the lease, which nobody renews
 	other := d.guard(short("--policy", "rollback", "--recover-unguarded-after", "1s"))
 	if status := other.ended(t); status != 125 || !strings.Contains(other.said.String(), "that is unknown") {
 		t.Errorf("exit status %d: %s", status, other.said.String())
@@ -224,5 +226,29 @@ func TestAGuardThatIsStoppedWithItsHelmIsNeverTouched(t *testing.T) {
 	send(t, syscall.SIGCONT, g.Process.Pid, helm)
 	if status := g.ended(t); status < 128 || !strings.Contains(g.said.String(), "stopping the command") {
 		t.Errorf("it went on without its lease: exit status %d: %s", status, g.said.String())
+	}
+}
+
+// helmPlugin runs helm with the plugin loaded, and this program as the plugin's.
+func (d *deployed) helmPlugin(args ...string) (string, error) {
+	d.t.Helper()
+	root, err := scenario.Root()
+	d.must(err)
+	c, err := d.Lab.HelmCommand(d.t.Context(), args...)
+	d.must(err)
+	c.Env = append(c.Env, "HELM_PLUGINS="+filepath.Join(root, "deploy"), "PATH="+filepath.Dir(c.Path)+":"+os.Getenv("PATH"))
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+func TestHelmRunsThePlugin(t *testing.T) {
+	d := deploy(t, "guard-plugin")
+	out, err := d.helmPlugin("tidemark", "--namespace", d.Namespace, "guard", "--", "helm", "upgrade", "checkout", d.chart, "--set", "release=2")
+	if err != nil || d.statuses() != "1 superseded, 2 deployed" || d.lease().Annotations[v1.AnnotationDeployExitStatus] != "0" {
+		t.Errorf("%v, revisions %s: %s", err, d.statuses(), out)
+	}
+	out, err = d.helmPlugin("tidemark", "pending", "-n", d.Namespace)
+	if err != nil || !strings.Contains(out, "No pending Helm releases found in namespace "+d.Namespace) {
+		t.Errorf("%v: %s", err, out)
 	}
 }
