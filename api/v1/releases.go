@@ -35,11 +35,10 @@ const (
 	AnnotationDeployNode = Domain + "/deploy-node"
 	// AnnotationDeployPolicy is the strongest policy that the deploy allows about what it leaves behind; absent for any.
 	AnnotationDeployPolicy = Domain + "/deploy-policy"
+	// AnnotationDeploySignal, on a guard's Lease, is the first signal that the guard got, with when, in RFC 3339 by its clock:
+	// "SIGTERM 2026-11-30T12:00:00Z". Who cancels a job sends one; what kills it does not.
+	AnnotationDeploySignal = Domain + "/deploy-signal"
 )
-
-// AnnotationDeploySignal, on a guard's Lease, is the first signal that the guard got, with when, in RFC 3339 by its clock: "SIGTERM
-// 2026-11-30T12:00:00Z". Who cancels a job sends one; what kills it does not.
-const AnnotationDeploySignal = Domain + "/deploy-signal"
 
 // EnvDeploy is the environment variable in which a guarded command finds the id of its deploy. A script that runs helm makes its
 // records known as the guard's by --labels "tidemark.dev/deploy=$TIDEMARK_DEPLOY".

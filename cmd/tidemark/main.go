@@ -40,9 +40,9 @@ func main() {
 	os.Exit(status)
 }
 
-// screen looks at where the output goes. NO_COLOR is heeded as no-color.org has it: set to anything but nothing.
+// screen looks at where the output goes. The variable against colours is heeded as no-color.org has it: set to anything but nothing.
 func screen() cli.Screen {
-	out := int(os.Stdout.Fd()) //nolint:gosec // a file descriptor is a small number
+	out := int(os.Stdout.Fd())
 	if !term.IsTerminal(out) {
 		return cli.Screen{}
 	}

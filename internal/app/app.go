@@ -72,14 +72,9 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
-	var records, waitedFor cache.Cache
-	if o.readsRecords() {
-		if records, err = helmRecords(mgr); err != nil {
-			return nil, err
-		}
-	}
-	if o.WaitForReleases {
-		waitedFor = records
+	records, err := helmRecords(mgr, o)
+	if err != nil {
+		return nil, err
 	}
 	pods, err := podCache(mgr)
 	if err != nil {
@@ -93,7 +88,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	err = controller.Register(ctx, mgr, controller.Options{
 		Namespace: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Kinds: kinds, Secrets: o.Secrets, Pace: o.Pace,
 		MaxRolling: o.MaxRolling, RollTimeout: o.RollTimeout, Workers: o.Workers, WatchLag: o.WatchLag, Key: key, Direct: direct, Pods: pods,
-		Recorder: recorder, HelmRecords: waitedFor, History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease, Watches: watches,
+		Recorder: recorder, HelmRecords: waitedFor(records, o), History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease, Watches: watches,
 		RolloutInterval: o.RolloutInterval, KeepValues: o.KeepValues,
 	}, own)
 	if err != nil {
@@ -103,7 +98,8 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(addCleanup(mgr, o, kinds, recorder), addFleets(mgr, o, kinds, notifier), addDeploys(mgr, o, records, notifier), addWebhook(mgr, o, kinds, direct, key, recorder), mgr.AddHealthzCheck("ping", healthz.Ping))
+	err = errors.Join(addCleanup(mgr, o, kinds, recorder), addFleets(mgr, o, kinds, notifier), addDeploys(mgr, o, records, notifier),
+		addWebhook(mgr, o, kinds, direct, key, recorder), mgr.AddHealthzCheck("ping", healthz.Ping))
 	if err != nil {
 		return nil, err
 	}

@@ -50,9 +50,21 @@ func addDeploys(mgr manager.Manager, o Options, records cache.Cache, notifier *n
 	}, own)
 }
 
-// helmRecords makes a cache of its own for the metadata of what is unsettled: the same kinds under another selector.
-func helmRecords(mgr manager.Manager) (cache.Cache, error) {
+// helmRecords makes a cache of its own for the metadata of what is unsettled: the same kinds under another selector. It is nil
+// where nothing needs them.
+func helmRecords(mgr manager.Manager, o Options) (cache.Cache, error) {
+	if !o.readsRecords() {
+		return nil, nil //nolint:nilnil // none is an answer, and no error
+	}
 	return sideCache(mgr, helmrecord.Unsettled())
+}
+
+// waitedFor are the records whose operations rollouts wait for; nil for none.
+func waitedFor(records cache.Cache, o Options) cache.Cache {
+	if !o.WaitForReleases {
+		return nil
+	}
+	return records
 }
 
 // sideCache makes a cache beside the manager's for what a selector selects.

@@ -47,41 +47,43 @@ type checkOptions struct {
 	version    string
 }
 
+const checkHelp = `
+	Check rendered manifests, before they are applied, for configuration that pods could not read: those
+	of the release before, which run on and are gone back to, as well as those of the new one. It needs
+	no cluster, and changes nothing in one.
+
+	What is checked are files, directories and the standard input (-f), a kustomization (-k), or what a
+	command writes (--render "helm template ."). It is compared with the release before, if one is named:
+	manifests (--against, which may be repeated), another revision of the Git repository of the working
+	directory, rendered the same way (--from, with --to for another one than the working tree), or the
+	cluster (--against live): each revision that runs, a forgotten canary too, and each that a rollback
+	can reach, of the workloads that are given and of those that use a given ConfigMap or Secret. A
+	pinned revision reads its own copies; of others what is applied counts. What may not be read is
+	unknown. Manifests that name no namespace are of that of -n, or of the current context.
+
+	Configuration is compared by settings: the keys of ConfigMaps and Secrets, and what is inside the
+	YAML, JSON, TOML, INI, dotenv and Java properties that keys hold. What a program reads of them is
+	known where a template names keys; else the annotation tidemark.dev/reads says it, or a JSON Schema:
+	the annotation tidemark.dev/config-schema, or --schema. Where nothing says it, it is "possible".
+
+	Findings are warnings unless --rule makes them something else. One is excused in place, on a
+	workload or config object:
+
+	    tidemark.dev/check-excuse: "rename-in-one-step until 2026-12-31: deployed by hand"
+
+	and in a CI workflow by the same text in a comment. --list-rules lists the rules; with -o wide, with
+	when each finds something and how to mend it.
+
+	No value of a Secret is shown, nor one that looks like a credential.
+
+	Exit status: 0, 1 with --strict when there are findings that are not excused, 2 on any error.`
+
 func newCheck(s *session, name string) *cobra.Command {
 	flags := &checkFlags{session: s}
 	cmd := &cobra.Command{
 		Use:   "check (-f FILE | -k DIR | --render COMMAND) [--against FILE | --from REV [--to REV]]",
 		Short: "Say before a change what it would break",
-		Long: fill(name, `
-			Check rendered manifests, before they are applied, for configuration that pods could not read: those
-			of the release before, which run on and are gone back to, as well as those of the new one. It needs
-			no cluster, and changes nothing in one.
-
-			What is checked are files, directories and the standard input (-f), a kustomization (-k), or what a
-			command writes (--render "helm template ."). It is compared with the release before, if one is named:
-			manifests (--against, which may be repeated), another revision of the Git repository of the working
-			directory, rendered the same way (--from, with --to for another one than the working tree), or the
-			cluster (--against live): each revision that runs, a forgotten canary too, and each that a rollback
-			can reach, of the workloads that are given and of those that use a given ConfigMap or Secret. A
-			pinned revision reads its own copies; of others what is applied counts. What may not be read is
-			unknown. Manifests that name no namespace are of that of -n, or of the current context.
-
-			Configuration is compared by settings: the keys of ConfigMaps and Secrets, and what is inside the
-			YAML, JSON, TOML, INI, dotenv and Java properties that keys hold. What a program reads of them is
-			known where a template names keys; else the annotation tidemark.dev/reads says it, or a JSON Schema:
-			the annotation tidemark.dev/config-schema, or --schema. Where nothing says it, it is "possible".
-
-			Findings are warnings unless --rule makes them something else. One is excused in place, on a
-			workload or config object:
-
-			    tidemark.dev/check-excuse: "rename-in-one-step until 2026-12-31: deployed by hand"
-
-			and in a CI workflow by the same text in a comment. --list-rules lists the rules; with -o wide, with
-			when each finds something and how to mend it.
-
-			No value of a Secret is shown, nor one that looks like a credential.
-
-			Exit status: 0, 1 with --strict when there are findings that are not excused, 2 on any error.`),
+		Long:  fill(name, checkHelp),
 		Example: examples(name, `
 			# What a branch would break
 			tidemark check -k deploy/production --from origin/main

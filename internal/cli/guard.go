@@ -153,7 +153,8 @@ func (f *guardFlags) toOptions(args []string) (*guardOptions, error) {
 			return nil, usagef("--allow-policy: %v", err)
 		}
 	}
-	return o, o.understand()
+	err = o.understand()
+	return o, err
 }
 
 func (f *guardFlags) validate(args []string) error {

@@ -125,7 +125,7 @@ func (c *guardedCluster) refuse(w http.ResponseWriter, code int, reason string) 
 func program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "helm")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // it is to be executed
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -190,7 +190,7 @@ func TestWithoutALeaseTheCommandRunsAllTheSame(t *testing.T) {
 		c.t, c.records = t, map[string]map[string]string{}
 		if c.url == "" {
 			server := httptest.NewServer(c)
-			defer server.Close()
+			t.Cleanup(server.Close)
 			c.url = server.URL
 		}
 		code, out, errOut := c.guard("--", helm, "upgrade", "web", "./chart", "--set", "password="+passwordMarker)

@@ -52,43 +52,45 @@ type statusOptions struct {
 	everywhere, withNamespace bool
 }
 
+const statusHelp = `
+	Show every fleet, the pods of one workload each, with a verdict, since when it holds, and why.
+
+	Verdicts: in-step (every pod loaded what is applied), rolling (more than one version, within the
+	time that a rollout should take), split (beyond it), dormant (one version, older than the applied
+	one), rolled-back (on an older version on purpose), waiting (something required is missing), held
+	(a wanted rollout is held), unpinned (in mode pin, pods do not read what their pins say, as nothing
+	heeded those when they started), unfinished (a rollout that waits for somebody leaves more than one
+	revision running, for longer than tidemark.dev/unfinished-after), unknown (the evidence does not
+	decide).
+
+	With no controller installed there are only the times of writes that objects' metadata tell of. They
+	prove nothing: such a fleet is unknown, and possibly-dormant where a write is recorded after its
+	containers started.
+
+	PODS counts the running pods by what they loaded: "18 applied, 6 older". Pods of which that is not
+	known are "unknown", pods that do not run yet "starting".
+
+	With -o fleet each fleet is drawn: one cell for each pod, a letter for each loaded version, what the
+	letters stand for, and the keys that a pod which starts now would read otherwise. On a terminal those
+	fleets are drawn below the table that are not in step, in colours unless NO_COLOR is set.
+
+	With --contexts several clusters are shown. One that cannot be read does not keep the others from
+	being shown; it is named, and the exit status is 2.
+
+	With -o wide, NEXT-START lists the keys that a pod which starts now would read otherwise than those of
+	its revision that run, as far as that is known: LEASE "10m" -> "2m" (18 pods). Values are shown of
+	ConfigMaps only, where the controller's history keeps them, and never where they look like a credential.
+
+	Exit status: 0, or 2 on any error. With --exit-code it is 1 when a fleet is not in step: split,
+	dormant, possibly dormant, rolling, waiting, held, unpinned, unfinished or rolled back. A fleet that
+	is only unknown does not count, nor does what may not be read.`
+
 func newStatus(s *session, name string) *cobra.Command {
 	flags := &statusFlags{session: s, interval: 2 * time.Second}
 	cmd := &cobra.Command{
 		Use:   "status [KIND/NAME... | KIND [NAME...]]",
 		Short: "Show how far fleets are from the configuration that is applied",
-		Long: fill(name, `
-			Show every fleet, the pods of one workload each, with a verdict, since when it holds, and why.
-
-			Verdicts: in-step (every pod loaded what is applied), rolling (more than one version, within the
-			time that a rollout should take), split (beyond it), dormant (one version, older than the applied
-			one), rolled-back (on an older version on purpose), waiting (something required is missing), held
-			(a wanted rollout is held), unpinned (in mode pin, pods do not read what their pins say, as nothing
-			heeded those when they started), unfinished (a rollout that waits for somebody leaves more than one
-			revision running, for longer than tidemark.dev/unfinished-after), unknown (the evidence does not
-			decide).
-
-			With no controller installed there are only the times of writes that objects' metadata tell of. They
-			prove nothing: such a fleet is unknown, and possibly-dormant where a write is recorded after its
-			containers started.
-
-			PODS counts the running pods by what they loaded: "18 applied, 6 older". Pods of which that is not
-			known are "unknown", pods that do not run yet "starting".
-
-			With -o fleet each fleet is drawn: one cell for each pod, a letter for each loaded version, what the
-			letters stand for, and the keys that a pod which starts now would read otherwise. On a terminal those
-			fleets are drawn below the table that are not in step, in colours unless NO_COLOR is set.
-
-			With --contexts several clusters are shown. One that cannot be read does not keep the others from
-			being shown; it is named, and the exit status is 2.
-
-			With -o wide, NEXT-START lists the keys that a pod which starts now would read otherwise than those of
-			its revision that run, as far as that is known: LEASE "10m" -> "2m" (18 pods). Values are shown of
-			ConfigMaps only, where the controller's history keeps them, and never where they look like a credential.
-
-			Exit status: 0, or 2 on any error. With --exit-code it is 1 when a fleet is not in step: split,
-			dormant, possibly dormant, rolling, waiting, held, unpinned, unfinished or rolled back. A fleet that
-			is only unknown does not count, nor does what may not be read.`),
+		Long:  fill(name, statusHelp),
 		Example: examples(name, `
 			# The fleets of the namespace
 			tidemark status

@@ -174,7 +174,8 @@ func (c Cleanup) uses(ctx context.Context, snapshots []snapshot.Snapshot) (*usag
 	for _, s := range snapshots {
 		u.wanted[s.Object], u.wanted[s.Source] = true, true
 	}
-	return u, u.read(ctx)
+	err := u.read(ctx)
+	return u, err
 }
 
 // unreachable counts the revisions that pin a copy which is not there, and was not made since the copies were listed either.

@@ -77,7 +77,7 @@ func largeCluster(workloads int) client.Client {
 		template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
 			Name: "app", EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}},
 		}}}}
-		meta := func(kind, name string, owner ...metav1.OwnerReference) metav1.ObjectMeta {
+		metaOf := func(kind, name string, owner ...metav1.OwnerReference) metav1.ObjectMeta {
 			return metav1.ObjectMeta{Namespace: ns, Name: name, UID: types.UID(kind + "/" + name), Labels: labels, OwnerReferences: owner}
 		}
 		by := func(kind, name string) metav1.OwnerReference {
@@ -85,14 +85,14 @@ func largeCluster(workloads int) client.Client {
 		}
 		set := name + "-1"
 		builder.WithObjects(
-			&corev1.ConfigMap{ObjectMeta: meta("ConfigMap", name), Data: map[string]string{"KEY": "1"}},
-			&appsv1.Deployment{ObjectMeta: meta("Deployment", name), Spec: appsv1.DeploymentSpec{
+			&corev1.ConfigMap{ObjectMeta: metaOf("ConfigMap", name), Data: map[string]string{"KEY": "1"}},
+			&appsv1.Deployment{ObjectMeta: metaOf("Deployment", name), Spec: appsv1.DeploymentSpec{
 				Replicas: ptr.To[int32](5), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template,
 			}},
-			&appsv1.ReplicaSet{ObjectMeta: meta("ReplicaSet", set, by("Deployment", name))},
+			&appsv1.ReplicaSet{ObjectMeta: metaOf("ReplicaSet", set, by("Deployment", name))},
 		)
 		for j := range 5 {
-			pod := &corev1.Pod{ObjectMeta: meta("Pod", fmt.Sprintf("%s-%d", set, j), by("ReplicaSet", set)), Spec: template.Spec}
+			pod := &corev1.Pod{ObjectMeta: metaOf("Pod", fmt.Sprintf("%s-%d", set, j), by("ReplicaSet", set)), Spec: template.Spec}
 			pod.Status.Phase = corev1.PodRunning
 			builder.WithObjects(pod)
 		}

@@ -243,7 +243,8 @@ func (p *Planner) facts(ctx context.Context, c client.Client, k Kind, obj client
 	if err != nil {
 		return f, err
 	}
-	return f, l.Consumed(ctx, &f)
+	err = l.Consumed(ctx, &f)
+	return f, err
 }
 
 // readKey reads the key of digests of Secrets. Without it one of this run serves, to which stamps of Secrets are opaque.
@@ -293,27 +294,14 @@ func contentOrNone(cm *corev1.ConfigMap) revision.Content {
 // judge words what the decision means for the workload's pods.
 func judge(then client.Object, after Facts, d stamp.Decision, out *Plan) {
 	rolls := out.Template || d.Action == stamp.WriteStamp
-	live := !slices.ContainsFunc(out.Changed, func(k KeysOf) bool { return !isLive(after, k.Object) })
 	switch {
 	case d.Reason == stamp.Waiting && out.Mode != stamp.Observe:
 		out.Forecast, out.Why = Waits, missingText(d.Missing)
 	case rolls:
 		out.Forecast, out.Why = Rolls, rollsText(out, d)
 		hold(then, after, out)
-	case len(out.Changed) == 0:
-		out.Forecast, out.Why = Stays, "nothing that it reads changes"
-		if d.Reason == stamp.Unchanged && len(d.HeldBack) > 0 {
-			out.Why += ", and a rollback keeps it on an older version"
-		}
-	case live:
-		out.Forecast, out.Why = Stays, "its program reloads what changes"
-	case out.Mode == stamp.Observe:
-		out.Forecast, out.Why = GoesStale, "in mode observe nothing rolls: running pods keep what they loaded, and the next that starts reads it"
 	default:
-		out.Forecast, out.Why = GoesStale, "it is accounted for without a rollout ("+string(d.Reason)+")"
-		if len(d.HeldBack) > 0 {
-			out.Why = "a rollback holds it back on an older version"
-		}
+		out.Forecast, out.Why = leftText(after, d, out)
 	}
 	if _, is := then.(*batchv1.CronJob); is && (out.Forecast == Rolls || out.Forecast == GoesStale) {
 		out.Forecast, out.Why = NextJob, "the next Job reads it; a running one is left alone"
@@ -322,6 +310,24 @@ func judge(then client.Object, after Facts, d stamp.Decision, out *Plan) {
 	if out.Forecast != Rolls {
 		out.Replaced = 0
 	}
+}
+
+// leftText words that no template is written.
+func leftText(after Facts, d stamp.Decision, out *Plan) (f Forecast, why string) {
+	live := !slices.ContainsFunc(out.Changed, func(k KeysOf) bool { return !isLive(after, k.Object) })
+	switch {
+	case len(out.Changed) == 0 && d.Reason == stamp.Unchanged && len(d.HeldBack) > 0:
+		return Stays, "nothing that it reads changes, and a rollback keeps it on an older version"
+	case len(out.Changed) == 0:
+		return Stays, "nothing that it reads changes"
+	case live:
+		return Stays, "its program reloads what changes"
+	case out.Mode == stamp.Observe:
+		return GoesStale, "in mode observe nothing rolls: running pods keep what they loaded, and the next that starts reads it"
+	case len(d.HeldBack) > 0:
+		return GoesStale, "a rollback holds it back on an older version"
+	}
+	return GoesStale, "it is accounted for without a rollout (" + string(d.Reason) + ")"
 }
 
 func isLive(f Facts, o workload.Object) bool {
@@ -484,13 +490,14 @@ func (c intendedClient) Get(ctx context.Context, key client.ObjectKey, obj clien
 		return err
 	}
 	given := c.Intended.ConfigMaps[workload.Object{Kind: workload.ConfigMap, Namespace: key.Namespace, Name: key.Name}]
-	if given == nil || err != nil && !apierrors.IsNotFound(err) {
+	switch {
+	case given == nil:
 		return err
-	}
-	if err != nil {
+	case apierrors.IsNotFound(err):
 		given.DeepCopyInto(cm)
 		return nil
+	case err == nil:
+		cm.Data, cm.BinaryData, cm.Annotations = given.Data, given.BinaryData, joined(cm.Annotations, given.Annotations)
 	}
-	cm.Data, cm.BinaryData, cm.Annotations = given.Data, given.BinaryData, joined(cm.Annotations, given.Annotations)
-	return nil
+	return err
 }

@@ -53,7 +53,7 @@ func declaredBy(pod *corev1.Pod) *declared {
 		return d
 	}
 	d.Port = int(port)
-	if d.container = containerOf(&pod.Spec, name, int32(port)); d.container == "" { //nolint:gosec // it has 16 bits
+	if d.container = containerOf(&pod.Spec, name, int32(port)); d.container == "" {
 		d.problem = fmt.Sprintf("annotation %s: %q does not tell which container it is of: write CONTAINER:PORT", v1.AnnotationLoadedPort, text)
 	}
 	return d

@@ -40,7 +40,11 @@ func newArchive(t *testing.T, keep bool) *archive {
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1.LeaseLeader}, Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("me")},
 	}).WithInterceptorFuncs(interceptor.Funcs{
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			a.applied = append(a.applied, *obj.(interface{ GetName() *string }).GetName())
+			named, is := obj.(interface{ GetName() *string })
+			if !is {
+				return errors.New("what is applied has no name")
+			}
+			a.applied = append(a.applied, *named.GetName())
 			return c.Apply(ctx, obj, opts...)
 		},
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {

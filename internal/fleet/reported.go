@@ -170,22 +170,8 @@ func (o *ReportedObject) compared(use workload.Consumption) int {
 // it tells of every key that the use names. Which keys there were of an object that is read whole it cannot tell: that is known
 // where one content that the object had has just these keys with these values.
 func (o *ReportedObject) content(use workload.Consumption, of *Object) (digest.Content, bool) {
-	said := digest.Content{Version: digest.V1, Present: true, Data: map[string]digest.Sum{}, Binary: map[string]digest.Sum{}}
-	some := false
-	for _, v := range o.views(use) {
-		for key, k := range v.keys {
-			if !k.There || k.Partly || !v.reads.Has(key) {
-				continue
-			}
-			some = true
-			if v.view == digest.Env {
-				said.Data[key] = k.Sum
-			} else if _, too := said.Data[key]; !too {
-				said.Binary[key] = k.Sum
-			}
-		}
-	}
-	if !some || len(o.differs(use, said)) > 0 {
+	said := o.contentOf(use)
+	if len(said.Data)+len(said.Binary) == 0 || len(o.differs(use, said)) > 0 {
 		return digest.Content{}, false // no key is no proof of an object; a key read at two times is of two contents
 	}
 	if !use.Env.All && !use.Files.All {
@@ -204,6 +190,24 @@ func (o *ReportedObject) content(use workload.Consumption, of *Object) (digest.C
 		}
 	}
 	return digest.Content{}, false
+}
+
+// contentOf is what the program says that it loaded, as far as the use reads it.
+func (o *ReportedObject) contentOf(use workload.Consumption) digest.Content {
+	said := digest.Content{Version: digest.V1, Present: true, Data: map[string]digest.Sum{}, Binary: map[string]digest.Sum{}}
+	for _, v := range o.views(use) {
+		for key, k := range v.keys {
+			if !k.There || k.Partly || !v.reads.Has(key) {
+				continue
+			}
+			if v.view == digest.Env {
+				said.Data[key] = k.Sum
+			} else if _, too := said.Data[key]; !too {
+				said.Binary[key] = k.Sum
+			}
+		}
+	}
+	return said
 }
 
 // tellsAll reports whether the program tells of every key that the use reads of the content.

@@ -59,7 +59,7 @@ func (d Deploy) lease(former *coordinationv1.Lease, now time.Time) *coordination
 		}
 	}
 	l.Spec.HolderIdentity = &d.Holder
-	l.Spec.LeaseDurationSeconds = ptr.To(int32(d.Duration / time.Second))
+	l.Spec.LeaseDurationSeconds = ptr.To(int32(d.Duration / time.Second)) //nolint:gosec // a duration of years
 	l.Spec.AcquireTime = &metav1.MicroTime{Time: now}
 	l.Spec.RenewTime = &metav1.MicroTime{Time: now}
 	if former != nil {

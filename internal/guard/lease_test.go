@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -435,7 +434,7 @@ func TestWhoIsAtWork(t *testing.T) {
 		"ann (h, https://ci)": {Starter: "ann", Holder: "h", Job: "https://ci"}, "ann": {Starter: "ann"}, "h": {Holder: "h"}, "somebody": {},
 	} {
 		if got := Who(&l); got != want {
-			t.Error(fmt.Sprintf("%q, want %q", got, want))
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

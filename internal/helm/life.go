@@ -31,9 +31,13 @@ func life(ctx context.Context, c client.Reader, job release.JobPod) (life releas
 	if job.Node == "" {
 		return release.LifeUnknown, ""
 	}
-	runs := there && !ended(pod, job.Container)
+	return lifeOn(ctx, c, job.Node, there && !ended(pod, job.Container))
+}
+
+// lifeOn tells life from whether the pod is said to run, and from its node.
+func lifeOn(ctx context.Context, c client.Reader, name string, runs bool) (life release.Life, problem string) {
 	node := &corev1.Node{}
-	err = c.Get(ctx, client.ObjectKey{Name: job.Node}, node)
+	err := c.Get(ctx, client.ObjectKey{Name: name}, node)
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
 		return release.LifeUnknown, unread("nodes", "in the cluster", err)

@@ -141,7 +141,7 @@ func (a *Asker) fetch(ctx context.Context, p Pod) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("port %d does not answer: %w", p.Port, withoutURL(err))
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read, or is of no use
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("port %d answers with HTTP status %d", p.Port, response.StatusCode)
 	}
