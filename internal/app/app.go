@@ -53,11 +53,9 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	var key *digest.Key // without Secrets none is needed, nor the right to read it
-	if o.Secrets {
-		if key, err = cluster.DigestKey(ctx, direct, o.Namespace); err != nil {
-			return nil, err
-		}
+	key, err := digestKey(ctx, direct, o)
+	if err != nil {
+		return nil, err
 	}
 	lease, err := leaderLease(ctx, direct, o.Namespace)
 	if err != nil {
@@ -114,6 +112,14 @@ func (a *App) Start(ctx context.Context) error {
 		return fmt.Errorf("send events: %w", err)
 	}
 	return a.manager.Start(ctx)
+}
+
+// digestKey reads the key of digests, or makes it on the very first start. Without Secrets none is needed, nor the right to read it.
+func digestKey(ctx context.Context, c client.Client, o Options) (*digest.Key, error) {
+	if !o.Secrets {
+		return nil, nil //nolint:nilnil // none is an answer, and no error
+	}
+	return cluster.DigestKey(ctx, c, o.Namespace)
 }
 
 // leaderLease reads the Lease as it is before this process takes part in the election; nil when there is none.
