@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -63,7 +63,7 @@ func (u used) node(n parser.Node, names []string) {
 	switch n := n.(type) {
 	case *parser.VectorSelector:
 		for _, m := range n.LabelMatchers {
-			if m.Name != labels.MetricName {
+			if m.Name != model.MetricNameLabel {
 				names = append(slices.Clone(names), m.Name)
 			}
 		}
