@@ -86,7 +86,7 @@ func TestWhatIsWrongWithOneWorkloadOrKindIsSaidClearlyAndStopsNoOther(t *testing
 // takeRightToCronJobs takes the rule about CronJobs away from the controller's rights until the test ends.
 func (v venue) takeRightToCronJobs() {
 	v.t.Helper()
-	v.changeRights("  - batch\n", "  - none.example.com\n")
+	v.changeRights("  - cronjobs\n", "  - none\n")
 }
 
 // changeRights replaces what is there once in the controller's ClusterRole until the test ends.

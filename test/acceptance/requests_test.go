@@ -28,15 +28,20 @@ func TestEditsOfMetadataAreAnsweredWithNoRequestAtAll(t *testing.T) {
 	s.caughtUp()
 	requests, err := s.Lab.Requests(t.Context())
 	s.must(err)
-	patches := int64(0)
+	patches, reads := int64(0), int64(0)
 	for _, r := range requests {
 		switch {
 		case !byController(r), standing(r):
 		case r.Verb == "patch" && r.Resource == "deployments":
 			patches += r.Count
+		case r.Verb == "get" && r.Resource == "configmaps":
+			reads += r.Count
 		default:
 			t.Errorf("the controller made a request: %+v", r)
 		}
+	}
+	if reads > 2 {
+		t.Errorf("the controller read ConfigMaps %d times, want at most the one that tells that it has caught up, for the values in its history", reads)
 	}
 	if patches != 1 {
 		t.Errorf("the controller patched Deployments %d times, want once, for the change that tells that it has caught up", patches)
