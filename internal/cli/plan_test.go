@@ -7,10 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/render"
 	"tidemark.dev/tidemark/internal/stamp"
 )
@@ -156,15 +160,24 @@ func followed(t *testing.T, shop string, mode stamp.Mode) string {
 // recordOf is what a controller leaves on a workload that it sees for the first time.
 func recordOf(t *testing.T, c *cluster.Connection, k cluster.Kind, name string) (record, sum string) {
 	t.Helper()
-	p := &cluster.Planner{Connection: c, System: "tidemark"}
-	d, found, err := p.Decide(t.Context(), cluster.Target{Kind: k, Namespace: "shop", Name: name})
+	obj := k.NewObject()
+	err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, obj)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return "", ""
+	}
+	key, keyErr := digest.RandomKey()
+	if err := errors.Join(err, keyErr); err != nil {
+		t.Fatal(err)
+	}
+	l := &cluster.Live{Copier: &cluster.Copier{Client: c.Client, Key: key}, Namespace: "tidemark", Secrets: true}
+	f, err := l.Look(t.Context(), k, obj)
+	if err == nil {
+		err = l.Consumed(t.Context(), &f)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !found {
-		return "", ""
-	}
-	return stamp.Encode(d.Record)
+	return stamp.Encode(stamp.Decide(f.State).Record)
 }
 
 func TestPlanPrints(t *testing.T) {

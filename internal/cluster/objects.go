@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -253,14 +254,12 @@ func (r *reading) compareSecrets(ctx context.Context) error {
 	if len(open) == 0 || len(open) > few {
 		return nil
 	}
-	secret := &corev1.Secret{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.System, Name: v1.SecretDigestKey}, secret)
-	if err != nil {
+	key, err := storedKey(ctx, r.Client, r.System)
+	switch {
+	case errors.Is(err, errBadKey):
+		return nil // the controller reports it; to this reader the Secrets stay opaque
+	case err != nil:
 		return ignoreUnreadable(err)
-	}
-	key, err := digest.NewKey(secret.Data[v1.DigestKeyEntry])
-	if err != nil {
-		return nil //nolint:nilerr // the controller reports a bad key; to this reader the Secrets stay opaque
 	}
 	for _, o := range open {
 		secret := &corev1.Secret{}

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,9 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/digest"
-	"tidemark.dev/tidemark/internal/fleet"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
@@ -141,20 +136,6 @@ func (p *Planner) Plan(ctx context.Context, t Target, given *Given) (Plan, error
 	return out, nil
 }
 
-// Decide is the decision about a workload on what is applied now; false where there is no such workload.
-func (p *Planner) Decide(ctx context.Context, t Target) (stamp.Decision, bool, error) {
-	obj := t.Kind.NewObject()
-	err := p.Connection.Client.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: t.Name}, obj)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return stamp.Decision{}, false, nil
-	}
-	if err != nil {
-		return stamp.Decision{}, false, fmt.Errorf("get %s: %w", t, err)
-	}
-	f, err := p.facts(ctx, p.Connection.Client, t.Kind, obj)
-	return stamp.Decide(f.State), err == nil, err
-}
-
 // then is the workload as it is once the manifests are applied: what others put on its template stays.
 func (p *Planner) then(k Kind, now client.Object, given *Given, out *Plan) (client.Object, error) {
 	there, err := k.Template(now)
@@ -232,11 +213,8 @@ func (p *Planner) forecast(ctx context.Context, now, then client.Object, out *Pl
 
 // facts are what a decision about the workload stands on.
 func (p *Planner) facts(ctx context.Context, c client.Client, k Kind, obj client.Object) (Facts, error) {
-	if p.key == nil {
-		p.key = p.readKey(ctx)
-	}
-	if p.key == nil {
-		return Facts{}, errors.New("make a key for digests: no randomness")
+	if err := p.readKey(ctx); err != nil {
+		return Facts{}, err
 	}
 	l := &Live{Copier: &Copier{Client: c, Key: p.key}, Namespace: p.System, DefaultMode: p.DefaultMode, Secrets: true}
 	f, err := l.Look(ctx, k, obj)
@@ -247,19 +225,15 @@ func (p *Planner) facts(ctx context.Context, c client.Client, k Kind, obj client
 	return f, err
 }
 
-// readKey reads the key of digests of Secrets. Without it one of this run serves, to which stamps of Secrets are opaque.
-func (p *Planner) readKey(ctx context.Context) *digest.Key {
-	secret := &corev1.Secret{}
-	if err := p.Connection.Client.Get(ctx, client.ObjectKey{Namespace: p.System, Name: v1.SecretDigestKey}, secret); err == nil {
-		if key, err := digest.NewKey(secret.Data[v1.DigestKeyEntry]); err == nil {
-			return key
-		}
-	}
-	key, err := digest.RandomKey()
-	if err != nil {
+// readKey reads the key of digests of Secrets, once. Without it one of this run serves, to which stamps of Secrets are opaque.
+func (p *Planner) readKey(ctx context.Context) (err error) {
+	if p.key != nil {
 		return nil
 	}
-	return key
+	if p.key, err = storedKey(ctx, p.Connection.Client, p.System); err != nil {
+		p.key, err = digest.RandomKey()
+	}
+	return err
 }
 
 // changedKeys lists the keys that are read and differ between what is applied now and then.
@@ -289,148 +263,6 @@ func contentOrNone(cm *corev1.ConfigMap) revision.Content {
 		return revision.Content{}
 	}
 	return contentOf(cm)
-}
-
-// judge words what the decision means for the workload's pods.
-func judge(then client.Object, after Facts, d stamp.Decision, out *Plan) {
-	rolls := out.Template || d.Action == stamp.WriteStamp
-	switch {
-	case d.Reason == stamp.Waiting && out.Mode != stamp.Observe:
-		out.Forecast, out.Why = Waits, missingText(d.Missing)
-	case rolls:
-		out.Forecast, out.Why = Rolls, rollsText(out, d)
-		hold(then, after, out)
-	default:
-		out.Forecast, out.Why = leftText(after, d, out)
-	}
-	if _, is := then.(*batchv1.CronJob); is && (out.Forecast == Rolls || out.Forecast == GoesStale) {
-		out.Forecast, out.Why = NextJob, "the next Job reads it; a running one is left alone"
-	}
-	out.Replicas, out.Replaced, out.Pace = paceText(then)
-	if out.Forecast != Rolls {
-		out.Replaced = 0
-	}
-}
-
-// leftText words that no template is written.
-func leftText(after Facts, d stamp.Decision, out *Plan) (f Forecast, why string) {
-	live := !slices.ContainsFunc(out.Changed, func(k KeysOf) bool { return !isLive(after, k.Object) })
-	switch {
-	case len(out.Changed) == 0 && d.Reason == stamp.Unchanged && len(d.HeldBack) > 0:
-		return Stays, "nothing that it reads changes, and a rollback keeps it on an older version"
-	case len(out.Changed) == 0:
-		return Stays, "nothing that it reads changes"
-	case live:
-		return Stays, "its program reloads what changes"
-	case out.Mode == stamp.Observe:
-		return GoesStale, "in mode observe nothing rolls: running pods keep what they loaded, and the next that starts reads it"
-	case len(d.HeldBack) > 0:
-		return GoesStale, "a rollback holds it back on an older version"
-	}
-	return GoesStale, "it is accounted for without a rollout (" + string(d.Reason) + ")"
-}
-
-func isLive(f Facts, o workload.Object) bool {
-	return slices.ContainsFunc(f.State.Objects, func(s stamp.Object) bool { return s.Use.Object == o && s.Live })
-}
-
-func missingText(missing []stamp.Missing) string {
-	m := missing[0]
-	if m.Key == "" {
-		return m.Object.String() + " would not be there, and its pods require it"
-	}
-	return fmt.Sprintf("key %s of %s would not be there, and its pods require it", m.Key, m.Object)
-}
-
-func rollsText(out *Plan, d stamp.Decision) string {
-	switch {
-	case out.Template && len(out.Changed) > 0:
-		return "its template changes, and what it reads"
-	case out.Template:
-		return "its template changes"
-	case d.Reason == stamp.ContentChanged && len(out.Changed) > 0:
-		return "what it reads changes"
-	case d.Reason == stamp.FirstPin:
-		return "mode pin is new to it, and its template gets its first pins"
-	}
-	return "something that it reads changed before, and is not rolled out yet (" + string(d.Reason) + ")"
-}
-
-// hold says what keeps a workload from rolling.
-func hold(then client.Object, f Facts, out *Plan) {
-	stopped := ""
-	switch record := f.State.Record; {
-	case f.Paused != "" && !out.Template:
-		stopped = "paused: " + f.Paused
-	case record != nil && record.Hold != nil && !out.Template:
-		stopped = string(record.Hold.Reason) + ": its configuration changed too often, and it rolls once that ends"
-	}
-	if own := heldByItself(then); own != "" {
-		stopped = own
-	}
-	if stopped != "" {
-		out.Forecast, out.Why = IsHeld, out.Why+"; "+stopped
-	}
-}
-
-// heldByItself says what in a workload's own spec keeps its pods from being replaced; "" for nothing.
-func heldByItself(obj client.Object) string {
-	paused := false
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		paused = o.Spec.Paused
-	case *appsv1.StatefulSet:
-		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
-			return onDelete
-		}
-	case *appsv1.DaemonSet:
-		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
-			return onDelete
-		}
-	case *unstructured.Unstructured:
-		paused, _, _ = unstructured.NestedBool(o.Object, "spec", "paused")
-	}
-	if paused {
-		return "spec.paused is set: it rolls when it is resumed"
-	}
-	return ""
-}
-
-// paceText says how many pods a workload has, how many of them a rollout replaces by itself, and how.
-func paceText(obj client.Object) (replicas, replaced int, how string) {
-	pace := PaceOf(obj)
-	replicas, replaced = pace.Replicas, max(pace.Replicas-pace.Partition, 0)
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		if o.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
-			return replicas, replaced, "Recreate: all are stopped before a new one starts"
-		}
-	case *appsv1.StatefulSet:
-		switch {
-		case heldByItself(o) != "":
-			return replicas, 0, onDelete
-		case pace.Partition > 0:
-			return replicas, replaced, fmt.Sprintf("%s; partition %d: those below this ordinal keep their revision", rollingText(pace), pace.Partition)
-		}
-	case *appsv1.DaemonSet:
-		if heldByItself(o) != "" {
-			return replicas, 0, onDelete
-		}
-	case *batchv1.CronJob:
-		return 0, 0, ""
-	case *unstructured.Unstructured:
-		if steps, _, _ := unstructured.NestedSlice(o.Object, "spec", "strategy", "canary", "steps"); len(steps) > 0 {
-			return replicas, replaced, fmt.Sprintf("canary in %d steps, which pause for %s at least", len(steps), pace.Pauses)
-		}
-		if _, found, _ := unstructured.NestedMap(o.Object, "spec", "strategy", "blueGreen"); found {
-			return replicas, replaced, "blue-green: all new ones beside all old ones"
-		}
-	}
-	return replicas, replaced, rollingText(pace)
-}
-
-func rollingText(pace fleet.Rollout) string {
-	return fmt.Sprintf("at most %d unavailable, %d extra", pace.MaxUnavailable, pace.MaxSurge)
 }
 
 // surroundings add who owns the workload, and the disruption budgets of its pods.
@@ -474,30 +306,4 @@ func (p *Planner) disruptionsIn(ctx context.Context, namespace string) []policyv
 	}
 	p.budgets[namespace] = list.Items
 	return list.Items
-}
-
-// intendedClient reads the cluster as it is once the manifests are applied.
-type intendedClient struct {
-	client.Client
-	Intended Intended
-}
-
-// Get implements client.Reader.
-func (c intendedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	err := c.Client.Get(ctx, key, obj, opts...)
-	cm, is := obj.(*corev1.ConfigMap)
-	if !is {
-		return err
-	}
-	given := c.Intended.ConfigMaps[workload.Object{Kind: workload.ConfigMap, Namespace: key.Namespace, Name: key.Name}]
-	switch {
-	case given == nil:
-		return err
-	case apierrors.IsNotFound(err):
-		given.DeepCopyInto(cm)
-		return nil
-	case err == nil:
-		cm.Data, cm.BinaryData, cm.Annotations = given.Data, given.BinaryData, joined(cm.Annotations, given.Annotations)
-	}
-	return err
 }
