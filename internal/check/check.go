@@ -126,7 +126,7 @@ func (c *checker) remark(r Release) {
 	for _, config := range r.Set.Sorted() {
 		for _, o := range c.opaque[config] {
 			c.Remarks = append(c.Remarks, fmt.Sprintf("%s: key %s of %s is compared as a whole, because it %s",
-				config.At(o.Key), masked(o.Key), objectText(config.Object), o.Why))
+				config.At(o.Key), Masked(o.Key), objectText(config.Object), o.Why))
 		}
 	}
 }

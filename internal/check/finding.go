@@ -61,11 +61,11 @@ func shown(p keys.Path, kind workload.ObjectKind) string {
 	if kind == workload.Secret {
 		p.Setting = ""
 	}
-	p.Key = masked(p.Key)
+	p.Key = Masked(p.Key)
 	if p.Setting != "" {
 		parts := strings.Split(p.Setting, ".")
 		for i := range parts {
-			parts[i] = masked(parts[i])
+			parts[i] = Masked(parts[i])
 		}
 		p.Setting = strings.Join(parts, ".")
 	}
@@ -74,7 +74,8 @@ func shown(p keys.Path, kind workload.ObjectKind) string {
 
 const hidden = "(hidden)"
 
-func masked(name string) string {
+// Masked is a name as it may be shown: nothing of it where it looks like a credential.
+func Masked(name string) string {
 	if credential.Shaped(name) {
 		return hidden
 	}

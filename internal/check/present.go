@@ -37,7 +37,7 @@ type present struct {
 
 func (p *present) finding(rule RuleID, r workload.Reference, key, why string) Finding {
 	f := Finding{
-		Rule: rule, Object: objectText(r.Object), Workload: p.w.String(), Key: masked(key), At: p.w.Position, Why: why,
+		Rule: rule, Object: objectText(r.Object), Workload: p.w.String(), Key: Masked(key), At: p.w.Position, Why: why,
 		excusable: []map[string]string{p.w.Annotations},
 	}
 	if config := p.After.Set.Configs[r.Object]; config != nil {
@@ -95,17 +95,17 @@ func (p *present) required(r workload.Reference, config *manifest.Config) {
 		switch {
 		case r.Source == workload.SourceEnv && !inData:
 			p.breaks(p.finding(KeyMissing, r, key, fmt.Sprintf("Container %s needs %s of %s for its variable %s, and it is not there: the container does not start.",
-				r.Container, masked(key), objectText(r.Object), r.EnvName)))
+				r.Container, Masked(key), objectText(r.Object), r.EnvName)))
 		case r.Source != workload.SourceEnv && !config.Has(key):
 			p.breaks(p.finding(ItemsKeyMissing, r, key, fmt.Sprintf("Volume %s has an item for %s of %s, and it is not there: no container of the pod starts.",
-				r.Volume, masked(key), objectText(r.Object))))
+				r.Volume, Masked(key), objectText(r.Object))))
 		}
 	}
 	if r.SubPath == "" || r.Refreshed || len(r.Required) > 0 || len(r.Keys) != 1 || config.Has(r.Keys[0]) {
 		return
 	}
 	p.breaks(p.finding(KeyMissing, r, r.Keys[0], fmt.Sprintf("Container %s mounts %s of %s by sub-path, and it is not there: an empty directory stands at %s.",
-		r.Container, masked(r.Keys[0]), objectText(r.Object), r.MountPath)))
+		r.Container, Masked(r.Keys[0]), objectText(r.Object), r.MountPath)))
 }
 
 func (p *present) optional(r workload.Reference, config *manifest.Config) {
@@ -115,7 +115,7 @@ func (p *present) optional(r workload.Reference, config *manifest.Config) {
 		}
 		if similar := keys.Similar(key, config.Keys()); similar != "" {
 			p.add(p.finding(OptionalHidesTypo, r, key, fmt.Sprintf("%s of %s is optional for %s and is not there, while %s is.",
-				masked(key), objectText(r.Object), p.w, masked(similar))))
+				Masked(key), objectText(r.Object), p.w, Masked(similar))))
 		}
 	}
 }
@@ -145,8 +145,8 @@ func (p *present) declared() {
 			continue
 		}
 		p.breaks(Finding{
-			Rule: KeyMissing, Object: p.w.String(), Workload: p.w.String(), Key: masked(d.text), At: p.w.Position,
-			Why: fmt.Sprintf("%s reads %s, by %s, and no object that it uses has it.", p.w, masked(d.text), v1.AnnotationReads), excusable: []map[string]string{p.w.Annotations},
+			Rule: KeyMissing, Object: p.w.String(), Workload: p.w.String(), Key: Masked(d.text), At: p.w.Position,
+			Why: fmt.Sprintf("%s reads %s, by %s, and no object that it uses has it.", p.w, Masked(d.text), v1.AnnotationReads), excusable: []map[string]string{p.w.Annotations},
 		})
 	}
 }
@@ -219,8 +219,8 @@ func (p *present) envFrom(e *corev1.EnvFromSource) *manifest.Config {
 
 func (p *present) collision(c *corev1.Container, name, first, second string) {
 	p.add(Finding{
-		Rule: EnvNameCollision, Object: p.w.String(), Key: masked(name), At: p.w.Position, excusable: []map[string]string{p.w.Annotations},
-		Why: fmt.Sprintf("Container %s gets %s from %s and from %s, and the last one wins.", c.Name, masked(name), first, second),
+		Rule: EnvNameCollision, Object: p.w.String(), Key: Masked(name), At: p.w.Position, excusable: []map[string]string{p.w.Annotations},
+		Why: fmt.Sprintf("Container %s gets %s from %s and from %s, and the last one wins.", c.Name, Masked(name), first, second),
 	})
 }
 

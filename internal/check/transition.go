@@ -253,19 +253,19 @@ func (t *transition) effect() {
 			continue
 		}
 		f := Finding{
-			Object: t.new.String(), Before: t.before.Name, Key: masked(key), At: config.At(key),
+			Object: t.new.String(), Before: t.before.Name, Key: Masked(key), At: config.At(key),
 			excusable: []map[string]string{t.new.Annotations, config.Annotations},
 		}
 		sums, constant := t.checksums(u.Object)
 		switch {
 		case constant:
 			f.Rule, f.At = HashConstant, t.new.Position
-			f.Why = fmt.Sprintf("%s of %s changed, and %s on its pod template did not, so it says nothing of what pods read.", masked(key), objectText(u.Object), sums)
+			f.Why = fmt.Sprintf("%s of %s changed, and %s on its pod template did not, so it says nothing of what pods read.", Masked(key), objectText(u.Object), sums)
 			t.add(f)
 		case same && mode == v1.ModeObserve && !t.reloads(u):
 			f.Rule = UnversionedReference
 			f.Why = fmt.Sprintf("%s of %s changed and the pod template is the same: running pods keep the old value until something else replaces them.",
-				masked(key), objectText(u.Object))
+				Masked(key), objectText(u.Object))
 			t.add(f)
 		}
 		if same {
@@ -286,9 +286,9 @@ func (t *transition) stale(u workload.Consumption, key string, config *manifest.
 			continue
 		}
 		t.add(Finding{
-			Rule: SubPathNeverRefreshes, Object: t.new.String(), Key: masked(key), Before: t.before.Name, At: config.At(key),
+			Rule: SubPathNeverRefreshes, Object: t.new.String(), Key: Masked(key), Before: t.before.Name, At: config.At(key),
 			Why: fmt.Sprintf("Container %s mounts %s of %s by sub-path at %s, and the pod template is the same: running containers keep the old content.",
-				r.Container, masked(key), objectText(u.Object), r.MountPath),
+				r.Container, Masked(key), objectText(u.Object), r.MountPath),
 			excusable: []map[string]string{t.new.Annotations, config.Annotations},
 		})
 		return

@@ -15,8 +15,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/check"
 	"tidemark.dev/tidemark/internal/cluster"
-	"tidemark.dev/tidemark/internal/credential"
 	"tidemark.dev/tidemark/internal/manifest"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -200,11 +200,7 @@ func planned(p cluster.Plan) v1.PlannedWorkload {
 	}
 	for _, changed := range p.Changed {
 		for _, k := range changed.Keys {
-			key := k.Key
-			if credential.Shaped(key) {
-				key = "(hidden)"
-			}
-			out.Reads = append(out.Reads, v1.PlannedRead{Object: changed.Object.Relative(p.Namespace), Key: key, Change: string(k.Change)})
+			out.Reads = append(out.Reads, v1.PlannedRead{Object: changed.Object.Relative(p.Namespace), Key: check.Masked(k.Key), Change: string(k.Change)})
 		}
 	}
 	return out
