@@ -305,7 +305,7 @@ func (d *deploys) act(ctx context.Context, one deploy) error {
 
 // forward marks the pending revision failed, when it still is the one that was judged.
 func (d *deploys) forward(ctx context.Context, one deploy) error {
-	err := helm.MarkFailed(ctx, d.Client, one.Namespace, one.verdict.Newest, "Left by its process; marked failed")
+	err := helm.MarkFailed(ctx, d.Client, one.Namespace, one.verdict.Newest, helm.LeftByItsProcess)
 	switch {
 	case errors.Is(err, helm.ErrChanged): // judged again at the next look
 		d.metrics.recoveries.WithLabelValues("changed").Inc()

@@ -20,6 +20,9 @@ const FieldManager = "helm"
 // ErrChanged says that a record is not the one any more that was decided on.
 var ErrChanged = errors.New("it has changed since it was looked at")
 
+// LeftByItsProcess describes a revision that is marked failed because nobody is at work on it any more.
+const LeftByItsProcess = "Left by its process; marked failed"
+
 // MarkFailed marks a pending revision failed, so that Helm accepts the next operation: in the payload, which Helm goes by, and in
 // the label, in one write. It touches no workload. The error is or wraps [ErrChanged] when the record is not the one that was
 // decided on, whose resourceVersion is in r.
