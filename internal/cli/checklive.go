@@ -168,6 +168,7 @@ func (l *liveInput) workload(ctx context.Context, t cluster.Target, given *manif
 // alike are revisions whose pods read the same, in the same place.
 type alike struct {
 	key       string
+	settled   map[workload.Object]check.Settled
 	revisions []revision.Revision
 }
 
@@ -202,7 +203,7 @@ func (l *liveInput) groups(ctx context.Context, h *cluster.History) ([]alike, er
 			r.Template.Annotations[v1.AnnotationReads], r.Template.Annotations[v1.AnnotationSchema])
 		i := slices.IndexFunc(out, func(a alike) bool { return a.key == key })
 		if i < 0 {
-			out = append(out, alike{key: key})
+			out = append(out, alike{key: key, settled: settled})
 			i = len(out) - 1
 		}
 		out[i].revisions = append(out[i].revisions, r)
@@ -293,11 +294,7 @@ func (l *liveInput) release(ctx context.Context, h *cluster.History, a alike) (c
 	strip(w.Template, v1.AnnotationConfigHash, v1.AnnotationPins)
 	release := check.Release{
 		Name: a.text(), Set: &manifest.Set{Workloads: []*manifest.Workload{w}, Configs: map[workload.Object]*manifest.Config{}},
-		Schemas: check.Schemas{}, Running: true, Past: !r.Current,
-	}
-	var err error
-	if release.Settled, err = l.settled(ctx, h, r); err != nil {
-		return release, nil, err
+		Schemas: check.Schemas{}, Running: true, Past: !r.Current, Settled: a.settled,
 	}
 	for _, reading := range r.Readings() {
 		if _, err := l.apply(ctx, h, reading.Object); err != nil {

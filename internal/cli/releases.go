@@ -72,13 +72,7 @@ func newReleases(s *session, name string) *cobra.Command {
 			# Releases that block their next deploy
 			tidemark releases -A -o json | jq -r '.items[] | select(.operation) | .namespace + "/" + .name'`),
 		ValidArgsFunction: s.completeReleases,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := flags.toOptions(args)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
+		RunE:              flags.run,
 	}
 	flags.addFlags(cmd)
 	cmd.AddCommand(newRecover(s, name))
@@ -97,16 +91,18 @@ func newPending(s *session, name string) *cobra.Command {
 		Example: examples(name, `
 			tidemark pending -A`),
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := flags.toOptions(args)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
+		RunE: flags.run,
 	}
 	flags.addFlags(cmd)
 	return cmd
+}
+
+func (f *releasesFlags) run(cmd *cobra.Command, args []string) error {
+	o, err := f.toOptions(args)
+	if err != nil {
+		return err
+	}
+	return o.run(cmd.Context())
 }
 
 func (f *releasesFlags) addFlags(cmd *cobra.Command) {
