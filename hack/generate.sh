@@ -24,7 +24,7 @@ help_of() {
 go tool -modfile=go.tools.mod controller-gen rbac:roleName=tidemark-controller \
   paths=./internal/controller output:rbac:dir="$out/deploy/manifests"
 go tool -modfile=go.tools.mod controller-gen rbac:roleName=tidemark-pin \
-  paths=./internal/cluster paths=./internal/webhook output:rbac:dir="$out/deploy/pin"
+  paths=./internal/cluster paths=./internal/cluster/cleanup paths=./internal/webhook output:rbac:dir="$out/deploy/pin"
 
 # The alerts once more, for the Prometheus operator.
 {

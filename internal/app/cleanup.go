@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/cleanup"
 	"tidemark.dev/tidemark/internal/controller"
 )
 
@@ -29,7 +30,7 @@ func addCleanup(mgr manager.Manager, o Options, kinds []cluster.Kind, recorder e
 	}
 	return controller.RegisterCleanup(mgr, controller.CleanupOptions{
 		Interval: o.CleanupInterval, Recorder: recorder, Clock: machine,
-		Round: cluster.Cleanup{
+		Round: cleanup.Round{
 			Client: c.Client, Now: c.Now, Kinds: kinds, System: o.Namespace, Secrets: o.Secrets, Retention: o.Retention,
 		},
 	}, own)

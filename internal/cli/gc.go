@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/cleanup"
 	"tidemark.dev/tidemark/internal/snapshot"
 )
 
@@ -25,7 +25,7 @@ type gcFlags struct {
 // gcOptions are what gc does.
 type gcOptions struct {
 	genericiooptions.IOStreams
-	cleanup cluster.Cleanup
+	cleanup cleanup.Round
 	// release is the Helm release whose left-overs are removed; "" for snapshots.
 	release       string
 	output        string
@@ -128,7 +128,7 @@ func (f *gcFlags) toOptions() (*gcOptions, error) {
 	}
 	return &gcOptions{
 		IOStreams: f.IOStreams, release: f.release, output: f.output, withNamespace: f.allNamespaces,
-		cleanup: cluster.Cleanup{
+		cleanup: cleanup.Round{
 			Client: c.Client, Now: c.Now, Kinds: kinds, Namespace: namespace, System: f.system, Secrets: true,
 			Retention: f.retention, DryRun: f.dryRun,
 		},
@@ -161,7 +161,7 @@ func (f *gcFlags) validate() error {
 func (o *gcOptions) run(ctx context.Context) error {
 	run := o.cleanup.Run
 	if o.release != "" {
-		run = func(ctx context.Context) (*cluster.Cleaned, error) { return o.cleanup.RunRelease(ctx, o.release) }
+		run = func(ctx context.Context) (*cleanup.Outcome, error) { return o.cleanup.RunRelease(ctx, o.release) }
 	}
 	cleaned, err := run(ctx)
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/cleanup"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
 // pricingCopies is what a run found: a copy for each thing that can become of one.
-func pricingCopies() *cluster.Cleaned {
+func pricingCopies() *cleanup.Outcome {
 	source := workload.Object{Kind: workload.ConfigMap, Namespace: "shop", Name: "pricing"}
-	copyOf := func(n int64, action snapshot.Action, reason snapshot.Reason, detail string) cluster.CleanedItem {
+	copyOf := func(n int64, action snapshot.Action, reason snapshot.Reason, detail string) cleanup.Item {
 		o := source
 		o.Name = fmt.Sprintf("pricing-%d", n)
 		s := snapshot.Snapshot{
 			Object: o, Provenance: snapshot.Provenance{Source: source, Revision: n, Time: ago(day)}, Created: ago(day),
 		}
-		return cluster.CleanedItem{
+		return cleanup.Item{
 			Verdict: snapshot.Verdict{Snapshot: s, Action: action, Reason: reason, Detail: detail}, Done: action != snapshot.Keep,
 		}
 	}
@@ -34,9 +34,9 @@ func pricingCopies() *cluster.Cleaned {
 	conflict.Done, conflict.Left = false, "somebody else wrote it meanwhile"
 	denied := copyOf(1, snapshot.Delete, snapshot.Superseded, "nothing uses it, and 2 newer of configmap/pricing are kept")
 	denied.Done, denied.Err = false, errors.New("missing the right to delete configmaps in namespace shop")
-	return &cluster.Cleaned{
+	return &cleanup.Outcome{
 		Now: now,
-		Items: []cluster.CleanedItem{
+		Items: []cleanup.Item{
 			copyOf(9, snapshot.Keep, snapshot.Used, "used by the template of deployment/web"),
 			copyOf(8, snapshot.Keep, snapshot.Recent, "among the last 2 of configmap/pricing"),
 			copyOf(7, snapshot.Pardon, snapshot.Used, "used by replicaset/web-1, to which a rollback may go back"),
@@ -45,7 +45,7 @@ func pricingCopies() *cluster.Cleaned {
 			copyOf(4, snapshot.Delete, snapshot.Superseded, "nothing uses it, and 2 newer of configmap/pricing are kept"),
 			conflict, denied,
 		},
-		Quotas:  []cluster.Quota{{Namespace: "shop", Name: "objects", Resource: "configmaps", Used: 95, Hard: 100}},
+		Quotas:  []cleanup.Quota{{Namespace: "shop", Name: "objects", Resource: "configmaps", Used: 95, Hard: 100}},
 		Remarks: []string{"missing the right to get namespaces/tidemark-system of the cluster: whether everything is paused is not known"},
 	}
 }
@@ -53,7 +53,7 @@ func pricingCopies() *cluster.Cleaned {
 func gcTo(out, errOut *bytes.Buffer, output string, dryRun bool) *gcOptions {
 	return &gcOptions{
 		IOStreams: genericiooptions.IOStreams{Out: out, ErrOut: errOut}, output: output, withNamespace: output == "wide",
-		cleanup: cluster.Cleanup{Namespace: "shop", DryRun: dryRun, Retention: snapshot.Retention{History: 2, MinAge: time.Hour}},
+		cleanup: cleanup.Round{Namespace: "shop", DryRun: dryRun, Retention: snapshot.Retention{History: 2, MinAge: time.Hour}},
 	}
 }
 
@@ -92,7 +92,7 @@ func TestGCSaysThatThereIsNothing(t *testing.T) {
 	} {
 		out, errOut := &bytes.Buffer{}, &bytes.Buffer{}
 		o.Out, o.ErrOut = out, errOut
-		if err := o.print(&cluster.Cleaned{}); err != nil || errOut.String() != want+"\n" || out.Len() > 0 {
+		if err := o.print(&cleanup.Outcome{}); err != nil || errOut.String() != want+"\n" || out.Len() > 0 {
 			t.Errorf("error %v, printed %q and %q, want %q", err, out, errOut, want)
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "tidemark.dev/tidemark/api/v1"
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/cleanup"
 	"tidemark.dev/tidemark/internal/snapshot"
 )
 
-func (o *gcOptions) print(c *cluster.Cleaned) error {
+func (o *gcOptions) print(c *cleanup.Outcome) error {
 	for _, r := range c.Remarks {
 		fmt.Fprintln(o.ErrOut, "remark:", r)
 	}
@@ -28,7 +28,7 @@ func (o *gcOptions) print(c *cluster.Cleaned) error {
 }
 
 // printDeleted prints what was deleted, or would be, as arguments that kubectl takes.
-func (o *gcOptions) printDeleted(c *cluster.Cleaned) error {
+func (o *gcOptions) printDeleted(c *cleanup.Outcome) error {
 	for _, item := range c.Items {
 		if item.Action != snapshot.Delete || !item.Done && !o.would(item) {
 			continue
@@ -41,11 +41,11 @@ func (o *gcOptions) printDeleted(c *cluster.Cleaned) error {
 }
 
 // would reports whether a dry run of the item found nothing in its way.
-func (o *gcOptions) would(item cluster.CleanedItem) bool {
+func (o *gcOptions) would(item cleanup.Item) bool {
 	return o.cleanup.DryRun && item.Left == "" && item.Err == nil
 }
 
-func (o *gcOptions) printTable(c *cluster.Cleaned) error {
+func (o *gcOptions) printTable(c *cleanup.Outcome) error {
 	w := printers.GetNewTabWriter(o.Out)
 	line := func(namespace string, columns ...string) {
 		if o.withNamespace {
@@ -80,7 +80,7 @@ var (
 	}
 )
 
-func (o *gcOptions) actionText(item cluster.CleanedItem) string {
+func (o *gcOptions) actionText(item cleanup.Item) string {
 	switch {
 	case item.Err != nil || item.Left != "":
 		return "not " + hasBeen[item.Action]
@@ -90,7 +90,7 @@ func (o *gcOptions) actionText(item cluster.CleanedItem) string {
 	return hasBeen[item.Action]
 }
 
-func reasonOf(item cluster.CleanedItem) string {
+func reasonOf(item cleanup.Item) string {
 	switch {
 	case item.Err != nil:
 		return item.Detail + "; failed: see the error"
@@ -101,7 +101,7 @@ func reasonOf(item cluster.CleanedItem) string {
 }
 
 // summary counts what was done: "16 snapshots in namespace shop: 12 kept, 3 condemned, 1 deleted".
-func (o *gcOptions) summary(c *cluster.Cleaned) string {
+func (o *gcOptions) summary(c *cleanup.Outcome) string {
 	what, where, how := "snapshots", "in any namespace", ""
 	if o.release != "" {
 		what = "objects left by release " + o.release
@@ -130,7 +130,7 @@ func (o *gcOptions) summary(c *cluster.Cleaned) string {
 	return fmt.Sprintf("%d %s %s%s: %s", len(c.Items), what, where, how, strings.Join(words, ", "))
 }
 
-func (o *gcOptions) document(c *cluster.Cleaned) v1.Cleanup {
+func (o *gcOptions) document(c *cleanup.Outcome) v1.Cleanup {
 	d := v1.Cleanup{
 		APIVersion: v1.APIVersion, Kind: v1.KindCleanup, Time: seconds(c.Now), DryRun: o.cleanup.DryRun,
 		History: o.cleanup.Retention.History, MinAge: o.cleanup.Retention.MinAge.String(), HelmRelease: o.release,

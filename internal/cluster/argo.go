@@ -113,7 +113,7 @@ type argoPause struct {
 // isArgo reports whether the object is one of Argo's Rollouts.
 func isArgo(obj client.Object) (*unstructured.Unstructured, bool) {
 	u, ok := obj.(*unstructured.Unstructured)
-	return u, ok && u.GroupVersionKind().GroupKind() == argoRollout.GroupKind()
+	return u, ok && u.GroupVersionKind().GroupKind() == ArgoRollout.GroupKind()
 }
 
 // readArgo reads a Rollout. Fields that are not as they should be are left out with all others: its own controller refuses it.

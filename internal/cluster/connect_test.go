@@ -30,7 +30,7 @@ func TestAConnectionTellsTheServersTime(t *testing.T) {
 		t.Errorf("before any answer: %s, want the machine's %s", got, machine)
 	}
 	ask := func() {
-		pod := metadataOf(corev1.SchemeGroupVersion.WithKind("Pod"))
+		pod := MetadataOf(corev1.SchemeGroupVersion.WithKind("Pod"))
 		if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "b"}, pod); err == nil {
 			t.Fatal("the answer was no error")
 		}

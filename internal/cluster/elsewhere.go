@@ -79,7 +79,7 @@ func (r *reading) getHolder(ctx context.Context, key client.ObjectKey) (*seen, e
 	case apierrors.IsNotFound(err):
 		return &seen{blind: fmt.Sprintf("its pod template is that of deployment/%s (spec.workloadRef), which does not exist", key.Name)}, nil
 	case apierrors.IsForbidden(err):
-		return &seen{blind: right{verb: "get", resource: "deployment/" + key.Name, namespace: key.Namespace}.missing()}, nil
+		return &seen{blind: Right{Verb: "get", Resource: "deployment/" + key.Name, Namespace: key.Namespace}.Missing()}, nil
 	case err != nil:
 		return nil, fmt.Errorf("get deployment/%s: %w", key.Name, err)
 	}
@@ -130,10 +130,10 @@ func (r *reading) readUnfinished(ctx context.Context) error {
 		after, _ := UnfinishedAfter(s.annotations, s.template) // a problem of it is told already
 		var err error
 		s.partial, err = PartialOf(ctx, r.Client, s.suspect, after)
-		needs := right{"list", "", s.Namespace, "how long rollouts have been unfinished is unknown"}
+		needs := Right{"list", "", s.Namespace, "how long rollouts have been unfinished is unknown"}
 		var forbidden *unreadableRevisionsError
 		if errors.As(err, &forbidden) {
-			needs.resource, err = forbidden.resource, forbidden.error
+			needs.Resource, err = forbidden.resource, forbidden.error
 		}
 		if _, err := r.permitted(err, needs); err != nil {
 			return err

@@ -30,8 +30,8 @@ func EventsOf(ctx context.Context, c client.Reader, w Workload) (events []Event,
 		}
 	}, client.InNamespace(w.Namespace), client.MatchingFields{"involvedObject.uid": w.UID})
 	if apierrors.IsForbidden(err) {
-		needs := right{verb: "list", resource: "events", namespace: w.Namespace}
-		return nil, needs.missing() + ": what Tidemark said of it is not shown", nil
+		needs := Right{Verb: "list", Resource: "events", Namespace: w.Namespace}
+		return nil, needs.Missing() + ": what Tidemark said of it is not shown", nil
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return a.Time.Compare(b.Time) })
 	return events, "", err

@@ -47,7 +47,7 @@ func FindPinning(ctx context.Context, c client.Reader) (Pinning, error) {
 		return err == nil, err
 	}
 	find := func(kind, name string) (found bool, err error) {
-		return get(name, metadataOf(admissionregistrationv1.SchemeGroupVersion.WithKind(kind)))
+		return get(name, MetadataOf(admissionregistrationv1.SchemeGroupVersion.WithKind(kind)))
 	}
 	trusted := func(name string) (bool, error) {
 		u := &unstructured.Unstructured{}

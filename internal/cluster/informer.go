@@ -69,7 +69,7 @@ func refusal(gvk schema.GroupVersionKind, err error) error {
 	var status apierrors.APIStatus
 	switch {
 	case apierrors.IsForbidden(err) && errors.As(err, &status):
-		resource := schema.GroupResource{Group: gvk.Group, Resource: plural(gvk)}
+		resource := schema.GroupResource{Group: gvk.Group, Resource: Plural(gvk)}
 		if d := status.Status().Details; d != nil && d.Kind != "" {
 			resource = schema.GroupResource{Group: d.Group, Resource: d.Kind} // it is the resource there
 		}

@@ -31,6 +31,9 @@ func (k Kind) String() string {
 // Lower is the kind's name in lower case, as it is written in KIND/NAME.
 func (k Kind) Lower() string { return strings.ToLower(k.GroupVersionKind.Kind) }
 
+// ArgoRollout is Argo's kind of workload, which need not be served.
+var ArgoRollout = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"}
+
 var defaultTemplatePath = []string{"spec", "template"}
 
 // BuiltinKinds are the kinds of workload that are known without configuration: those of Kubernetes, and Argo's Rollout where the
@@ -41,7 +44,7 @@ func BuiltinKinds() []Kind {
 		{appsv1.SchemeGroupVersion.WithKind("StatefulSet"), defaultTemplatePath},
 		{appsv1.SchemeGroupVersion.WithKind("DaemonSet"), defaultTemplatePath},
 		{batchv1.SchemeGroupVersion.WithKind("CronJob"), []string{"spec", "jobTemplate", "spec", "template"}},
-		{argoRollout, defaultTemplatePath},
+		{ArgoRollout, defaultTemplatePath},
 	}
 }
 
@@ -50,7 +53,7 @@ func (k Kind) Optional() bool { return Optional(k.GroupVersionKind) }
 
 // Optional reports whether nothing is amiss where the cluster does not serve a kind: one that is built in, and that Kubernetes
 // itself does not have.
-func Optional(gvk schema.GroupVersionKind) bool { return gvk.GroupKind() == argoRollout.GroupKind() }
+func Optional(gvk schema.GroupVersionKind) bool { return gvk.GroupKind() == ArgoRollout.GroupKind() }
 
 // WithKind adds a kind, unless just that one is there already.
 func WithKind(kinds []Kind, k Kind) []Kind {

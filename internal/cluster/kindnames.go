@@ -13,9 +13,9 @@ import (
 func FindKind(kinds []Kind, name string, mapper func() (meta.RESTMapper, error)) (Kind, error) {
 	lower := strings.ToLower(name)
 	for _, k := range kinds {
-		plural, singular := meta.UnsafeGuessKindToResource(k.GroupVersionKind)
+		Plural, singular := meta.UnsafeGuessKindToResource(k.GroupVersionKind)
 		switch lower {
-		case k.Lower(), plural.Resource, singular.Resource, plural.GroupResource().String(), singular.GroupResource().String():
+		case k.Lower(), Plural.Resource, singular.Resource, Plural.GroupResource().String(), singular.GroupResource().String():
 			return k, nil
 		}
 	}
@@ -46,8 +46,8 @@ func FindKind(kinds []Kind, name string, mapper func() (meta.RESTMapper, error))
 		gvk.Kind, gvk.GroupVersion(), gvk.Group, gvk.Version, gvk.Kind)
 }
 
-// plural is the kind's resource as far as its name tells, for messages.
-func plural(gvk schema.GroupVersionKind) string {
+// Plural is the kind's resource as far as its name tells, for messages.
+func Plural(gvk schema.GroupVersionKind) string {
 	resource, _ := meta.UnsafeGuessKindToResource(gvk)
 	return resource.Resource
 }

@@ -90,7 +90,7 @@ func (l *Live) Look(ctx context.Context, kind Kind, obj client.Object) (Facts, e
 
 // place reads a namespace; one that is not there says nothing.
 func (l *Live) place(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
-	m := metadataOf(namespaceKind)
+	m := MetadataOf(NamespaceKind)
 	err := l.Copier.Client.Get(ctx, client.ObjectKey{Name: name}, m)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return m, fmt.Errorf("get namespace %s: %w", name, err)
@@ -232,7 +232,7 @@ func (l *Live) Serves(ctx context.Context, pins snapshot.Pins) (bool, error) {
 		if name == v1.AbsentName {
 			continue
 		}
-		err := l.Copier.Client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: name}, metadataOf(gvkOf(o.Kind)))
+		err := l.Copier.Client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: name}, MetadataOf(GVKOf(o.Kind)))
 		switch {
 		case apierrors.IsNotFound(err):
 			return false, nil

@@ -84,7 +84,7 @@ func (r *reading) readMemory(ctx context.Context) error {
 		}
 	}, client.InNamespace(r.System), r.historyOf())
 	const unknown = "Tidemark's history is not used, if it is installed there"
-	ok, err := r.permitted(err, right{"list", "configmaps", r.System, unknown})
+	ok, err := r.permitted(err, Right{"list", "configmaps", r.System, unknown})
 	if err != nil || !ok {
 		return err
 	}
@@ -95,7 +95,7 @@ func (r *reading) readMemory(ctx context.Context) error {
 		return nil
 	}
 	const until = "until when the history is complete is known only of objects not written since"
-	_, err = r.permitted(r.memory.noLease, right{"get", "leases/" + v1.LeaseLeader, r.System, until})
+	_, err = r.permitted(r.memory.noLease, Right{"get", "leases/" + v1.LeaseLeader, r.System, until})
 	return err
 }
 

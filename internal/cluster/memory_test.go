@@ -76,7 +76,7 @@ func TestCompleteTo(t *testing.T) {
 func TestASurveyTakesTheContentOfASecretFromTheHistory(t *testing.T) {
 	a := newAPI(t, "testdata/shop.yaml")
 	o := workload.Object{Kind: workload.Secret, Namespace: "shop", Name: "db"}
-	secret := metadataOf(secretKind)
+	secret := MetadataOf(secretKind)
 	if err := a.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "db"}, secret); err != nil {
 		t.Fatal(err)
 	}

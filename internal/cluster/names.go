@@ -12,7 +12,7 @@ import (
 func Namespaces(ctx context.Context, c *Connection) []string {
 	var out []string
 	// What cannot be read is not offered.
-	_ = EachItem(ctx, c.Client, MetadataList(namespaceKind), PageSize, func(m *metav1.PartialObjectMetadata) {
+	_ = EachItem(ctx, c.Client, MetadataList(NamespaceKind), PageSize, func(m *metav1.PartialObjectMetadata) {
 		out = append(out, m.Name)
 	})
 	return out

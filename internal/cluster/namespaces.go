@@ -16,17 +16,18 @@ import (
 // namespace is what a survey keeps of a namespace.
 type namespace struct{ annotations, labels map[string]string }
 
-var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
+// NamespaceKind is the kind of namespaces.
+var NamespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 
 // readNamespaces reads what the namespaces of the workloads, and Tidemark's own, say of modes and pauses.
 func (r *reading) readNamespaces(ctx context.Context) error {
 	r.namespaces = map[string]namespace{}
 	const unknown = "modes and pauses of namespaces are unknown"
 	if len(r.Targets) == 0 && r.Namespace == "" {
-		err := EachItem(ctx, r.Client, MetadataList(namespaceKind), PageSize, func(m *metav1.PartialObjectMetadata) {
+		err := EachItem(ctx, r.Client, MetadataList(NamespaceKind), PageSize, func(m *metav1.PartialObjectMetadata) {
 			r.namespaces[m.Name] = namespace{kept(m.Annotations), kept(m.Labels)}
 		})
-		_, err = r.permitted(err, right{"list", "namespaces", clusterScope, unknown})
+		_, err = r.permitted(err, Right{"list", "namespaces", ClusterScope, unknown})
 		return err
 	}
 	names := map[string]bool{r.System: true}
@@ -34,12 +35,12 @@ func (r *reading) readNamespaces(ctx context.Context) error {
 		names[s.Namespace] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		m := metadataOf(namespaceKind)
+		m := MetadataOf(NamespaceKind)
 		err := r.Client.Get(ctx, client.ObjectKey{Name: name}, m)
 		if apierrors.IsNotFound(err) {
 			continue // Tidemark is not installed
 		}
-		ok, err := r.permitted(err, right{"get", "namespaces/" + name, clusterScope, unknown})
+		ok, err := r.permitted(err, Right{"get", "namespaces/" + name, ClusterScope, unknown})
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (r *reading) readNodes(ctx context.Context) error {
 		err := EachItem(ctx, r.Client, func() client.ObjectList { return &corev1.NodeList{} }, PageSize, func(n *corev1.Node) {
 			r.nodes[n.Name] = ReadySince(n)
 		})
-		_, err = r.permitted(err, right{"list", "nodes", clusterScope, unknown})
+		_, err = r.permitted(err, Right{"list", "nodes", ClusterScope, unknown})
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(needed)) {
@@ -44,7 +44,7 @@ func (r *reading) readNodes(ctx context.Context) error {
 		if apierrors.IsNotFound(err) {
 			continue
 		}
-		ok, err := r.permitted(err, right{"get", "nodes", clusterScope, unknown})
+		ok, err := r.permitted(err, Right{"get", "nodes", ClusterScope, unknown})
 		if err != nil {
 			return err
 		}

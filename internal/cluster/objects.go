@@ -128,20 +128,20 @@ func (r *reading) listConfigMaps(ctx context.Context, objects []*object, opts ..
 			r.tookConfigMap(o, cm)
 		}
 	}, append(opts, client.InNamespace(r.Namespace))...)
-	_, err = r.settle(objects, right{"list", "configmaps", r.Namespace, unknownContent}, err)
+	_, err = r.settle(objects, Right{"list", "configmaps", r.Namespace, unknownContent}, err)
 	return err
 }
 
 const unknownContent = "what is applied is unknown where they are used"
 
 func (r *reading) listMetadata(ctx context.Context, kind workload.ObjectKind, objects []*object) (bool, error) {
-	gvk := gvkOf(kind)
+	gvk := GVKOf(kind)
 	err := EachItem(ctx, r.Client, MetadataList(gvk), PageSize, func(m *metav1.PartialObjectMetadata) {
 		if o := r.objects[workload.Object{Kind: kind, Namespace: m.Namespace, Name: m.Name}]; o != nil {
 			r.tookMetadata(o, m)
 		}
 	}, client.InNamespace(r.Namespace))
-	return r.settle(objects, right{"list", plural(gvk), r.Namespace, unknownContent}, err)
+	return r.settle(objects, Right{"list", Plural(gvk), r.Namespace, unknownContent}, err)
 }
 
 // getObjects reads objects one by one: ConfigMaps whole, of Secrets the metadata.
@@ -150,7 +150,7 @@ func (r *reading) getObjects(ctx context.Context, objects []*object) error {
 		key := client.ObjectKey{Namespace: o.Namespace, Name: o.Name}
 		var err error
 		if o.Kind == workload.Secret {
-			m := metadataOf(secretKind)
+			m := MetadataOf(secretKind)
 			if err = r.Client.Get(ctx, key, m); err == nil {
 				r.tookMetadata(o, m)
 			}
@@ -164,8 +164,8 @@ func (r *reading) getObjects(ctx context.Context, objects []*object) error {
 			err = nil
 			o.present = false
 		}
-		resource := plural(gvkOf(o.Kind))
-		if _, err := r.settle([]*object{o}, right{"get", resource, o.Namespace, unknownContent}, err); err != nil {
+		resource := Plural(GVKOf(o.Kind))
+		if _, err := r.settle([]*object{o}, Right{"get", resource, o.Namespace, unknownContent}, err); err != nil {
 			return err
 		}
 	}
@@ -173,7 +173,7 @@ func (r *reading) getObjects(ctx context.Context, objects []*object) error {
 }
 
 // settle closes a read of objects: those that were not found by it are absent, unless the right was missing.
-func (r *reading) settle(objects []*object, needs right, err error) (bool, error) {
+func (r *reading) settle(objects []*object, needs Right, err error) (bool, error) {
 	ok, err := r.permitted(err, needs)
 	if err != nil {
 		return false, err
@@ -182,7 +182,7 @@ func (r *reading) settle(objects []*object, needs right, err error) (bool, error
 		o.known, o.problem = ok, ""
 		switch {
 		case !ok:
-			o.problem = needs.missing()
+			o.problem = needs.Missing()
 		case !o.present:
 			absent := r.absent(o.Object)
 			o.content = &absent
@@ -295,7 +295,8 @@ func ignoreUnreadable(err error) error {
 	return err
 }
 
-func gvkOf(kind workload.ObjectKind) schema.GroupVersionKind {
+// GVKOf is the kind of a config object.
+func GVKOf(kind workload.ObjectKind) schema.GroupVersionKind {
 	if kind == workload.Secret {
 		return secretKind
 	}

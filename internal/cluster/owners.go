@@ -46,7 +46,7 @@ func (r *reading) readPods(ctx context.Context) error {
 			o.take(pod)
 			r.declare(pod)
 		}, q.options()...)
-		needs := right{"list", "pods", q.namespace, "what runs is unknown"}
+		needs := Right{"list", "pods", q.namespace, "what runs is unknown"}
 		if ok, err := r.permitted(err, needs); err != nil {
 			return err
 		} else if !ok {
@@ -129,7 +129,7 @@ func (r *reading) toWalk(o owned, walked map[schema.GroupVersionKind]bool) []sch
 // mayOwn reports whether a workload may control objects of the kind that in turn control its pods.
 func (s *seen) mayOwn(gvk schema.GroupVersionKind) bool {
 	switch s.Kind.GroupVersionKind {
-	case deployment, argoRollout:
+	case deployment, ArgoRollout:
 		return gvk == replicaSet
 	case cronJob:
 		return gvk == job
@@ -155,7 +155,7 @@ func (r *reading) readOwners(ctx context.Context, o owned, gvk schema.GroupVersi
 		if meta.IsNoMatchError(err) {
 			return nil // its definition was removed: nothing can own pods through it any more
 		}
-		needs := right{"list", plural(gvk), q.namespace, "whose pods are whose is unknown in part"}
+		needs := Right{"list", Plural(gvk), q.namespace, "whose pods are whose is unknown in part"}
 		if ok, err := r.permitted(err, needs); err != nil {
 			return err
 		} else if !ok {
@@ -195,10 +195,10 @@ func (r *reading) byUID() map[types.UID]*seen {
 	return out
 }
 
-func (r *reading) blindAll(needs right, affected func(*seen) bool) {
+func (r *reading) blindAll(needs Right, affected func(*seen) bool) {
 	for _, s := range r.seen {
 		if s.blind == "" && affected(s) {
-			s.blind = needs.missing()
+			s.blind = needs.Missing()
 		}
 	}
 }

@@ -57,8 +57,8 @@ func EachConfigMap(ctx context.Context, c client.Reader, namespace string, visit
 	return EachItem(ctx, c, newConfigMaps, largePageSize, visit, client.InNamespace(namespace))
 }
 
-// newList makes empty lists of a kind's objects, typed where the objects of the kind are.
-func (k Kind) newList() client.ObjectList {
+// NewList makes empty lists of a kind's objects, typed where the objects of the kind are.
+func (k Kind) NewList() client.ObjectList {
 	gvk := k.GroupVersionKind
 	gvk.Kind += "List"
 	if _, other := k.NewObject().(*unstructured.Unstructured); !other {
@@ -83,7 +83,8 @@ func MetadataList(gvk schema.GroupVersionKind) func() client.ObjectList {
 	}
 }
 
-func metadataOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+// MetadataOf is an empty object of a kind, for its metadata only.
+func MetadataOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(gvk)
 	return obj

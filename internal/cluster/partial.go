@@ -179,7 +179,7 @@ func replicaSetPods(
 ) ([]fleet.RevisionPods, error) {
 	list := &appsv1.ReplicaSetList{}
 	if err := reader.List(ctx, list, selecting(owner.GetNamespace(), selector)...); err != nil {
-		return nil, &unreadableRevisionsError{err, plural(replicaSet)}
+		return nil, &unreadableRevisionsError{err, Plural(replicaSet)}
 	}
 	var out []fleet.RevisionPods
 	var last time.Time
@@ -217,7 +217,7 @@ func controllerRevisionPods(
 ) ([]fleet.RevisionPods, error) {
 	list := &appsv1.ControllerRevisionList{}
 	if err := reader.List(ctx, list, selecting(owner.GetNamespace(), selector)...); err != nil {
-		return nil, &unreadableRevisionsError{err, plural(controllerRevisionKind)}
+		return nil, &unreadableRevisionsError{err, Plural(controllerRevisionKind)}
 	}
 	var newest *appsv1.ControllerRevision
 	for i := range list.Items {

@@ -23,7 +23,7 @@ type Stop struct {
 }
 
 // StopNamespace is the pause of a namespace.
-func StopNamespace(name string) Stop { return Stop{GVK: namespaceKind, Name: name} }
+func StopNamespace(name string) Stop { return Stop{GVK: NamespaceKind, Name: name} }
 
 // StopWorkload is the pause of one workload.
 func StopWorkload(t Target) Stop {
@@ -90,14 +90,14 @@ func (s Stop) Above(ctx context.Context, c client.Reader, system string) (map[St
 }
 
 func (s Stop) get(ctx context.Context, c client.Reader) (*metav1.PartialObjectMetadata, error) {
-	m := metadataOf(s.GVK)
+	m := MetadataOf(s.GVK)
 	err := c.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Name}, m)
 	m.SetGroupVersionKind(s.GVK)
 	return m, err
 }
 
 // isWorkload reports whether the stop carries the label too, which stays where a rollback takes the annotations away.
-func (s Stop) isWorkload() bool { return s.GVK != namespaceKind }
+func (s Stop) isWorkload() bool { return s.GVK != NamespaceKind }
 
 func (s Stop) paused(m *metav1.PartialObjectMetadata) bool {
 	return m.Annotations[v1.AnnotationPaused] == v1.True && (!s.isWorkload() || m.Labels[v1.LabelPaused] == v1.True)

@@ -16,7 +16,7 @@ func TestPauseAndResume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t, "testdata/shop.yaml")
 			marks := func() (annotation, by, label string) {
-				m := metadataOf(s.GVK)
+				m := MetadataOf(s.GVK)
 				if err := a.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: s.Name}, m); err != nil {
 					t.Fatal(err)
 				}

@@ -111,7 +111,7 @@ func (c *Copier) keep(ctx context.Context, state stamp.State, pins snapshot.Pins
 			continue
 		}
 		m := &metav1.PartialObjectMetadata{}
-		m.SetGroupVersionKind(gvkOf(o.Use.Object.Kind))
+		m.SetGroupVersionKind(GVKOf(o.Use.Object.Kind))
 		err := c.Client.Get(ctx, client.ObjectKey{Namespace: o.Use.Object.Namespace, Name: name}, m)
 		switch {
 		case apierrors.IsNotFound(err) && o.Applied.Present && snapshot.Name(o.Use.Object, o.Applied.Whole(o.Use.Object), 0) == name:
@@ -128,7 +128,7 @@ func (c *Copier) keep(ctx context.Context, state stamp.State, pins snapshot.Pins
 // NextRevision counts the snapshots of a config object in the API, for who follows none: [Revisions].
 func (c *Copier) NextRevision(ctx context.Context, o workload.Object) (int64, error) {
 	var highest int64
-	err := EachItem(ctx, c.Client, MetadataList(gvkOf(o.Kind)), PageSize, func(m *metav1.PartialObjectMetadata) {
+	err := EachItem(ctx, c.Client, MetadataList(GVKOf(o.Kind)), PageSize, func(m *metav1.PartialObjectMetadata) {
 		if s, ok := snapshot.Read(o.Kind, m); ok && s.Source == o {
 			highest = max(highest, s.Revision)
 		}

@@ -93,7 +93,7 @@ func revisionOfPod(pod *corev1.Pod) *PodRevision {
 	}
 	r.Name, r.Owner = name, deployment
 	if pod.Labels[rolloutHash] != "" {
-		r.Owner = argoRollout
+		r.Owner = ArgoRollout
 	}
 	return r
 }

@@ -24,7 +24,7 @@ func TestAPodTellsItsRevision(t *testing.T) {
 		},
 		"of a Rollout": {
 			owner: metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-5d6"}, labels: map[string]string{rolloutHash: "5d6"},
-			want: &PodRevision{Owner: argoRollout, Name: "web", Hash: "5d6"}, ready: since,
+			want: &PodRevision{Owner: ArgoRollout, Name: "web", Hash: "5d6"}, ready: since,
 		},
 		"of a StatefulSet": {
 			owner: metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db"}, labels: map[string]string{"controller-revision-hash": "db-77"},

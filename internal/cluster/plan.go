@@ -112,7 +112,7 @@ func (p *Planner) Plan(ctx context.Context, t Target, given *Given) (Plan, error
 		out.Forecast, out.Why = IsNew, "it is not there yet"
 		return out, nil
 	case apierrors.IsForbidden(err):
-		out.Forecast, out.Why = Undecided, right{verb: "get", resource: plural(t.Kind.GroupVersionKind), namespace: t.Namespace}.missing()
+		out.Forecast, out.Why = Undecided, Right{Verb: "get", Resource: Plural(t.Kind.GroupVersionKind), Namespace: t.Namespace}.Missing()
 		return out, nil
 	case err != nil:
 		return out, fmt.Errorf("get %s: %w", t, err)
@@ -271,7 +271,7 @@ func (p *Planner) surroundings(ctx context.Context, obj client.Object, out *Plan
 	if err != nil {
 		return
 	}
-	ns := metadataOf(namespaceKind)
+	ns := MetadataOf(NamespaceKind)
 	_ = p.Connection.Client.Get(ctx, client.ObjectKey{Name: out.Namespace}, ns) // without it nothing says who owns
 	owner, err := OwnerOf(obj.GetAnnotations(), template.Annotations, ns.Annotations, ns.Labels)
 	if err != nil {

@@ -92,7 +92,7 @@ func Promote(ctx context.Context, c client.Client, obj client.Object) error {
 	if err != nil {
 		return fmt.Errorf("encode patch: %w", err)
 	}
-	answer := metadataOf(argoRollout)
+	answer := MetadataOf(ArgoRollout)
 	answer.SetNamespace(obj.GetNamespace())
 	answer.SetName(obj.GetName())
 	return c.SubResource("status").Patch(ctx, answer, client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1.FieldManager))

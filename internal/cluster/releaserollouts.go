@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/helmrecord"
 	"tidemark.dev/tidemark/internal/revision"
 )
 
@@ -28,7 +29,7 @@ func Waiting(ctx context.Context, c client.Client, namespace, release string) []
 		}
 		for i := range list.Items {
 			u := &list.Items[i]
-			if u.GetAnnotations()[helmReleaseName] != release {
+			if u.GetAnnotations()[helmrecord.AnnotationReleaseName] != release {
 				continue
 			}
 			if text := waitingFor(ctx, c, kind, u); text != "" {

@@ -112,8 +112,8 @@ func (h *History) countPods(ctx context.Context) (podCounts, error) {
 		counts[hash] = p
 	}, client.InNamespace(h.Namespace), client.MatchingLabelsSelector{Selector: selector})
 	if apierrors.IsForbidden(err) {
-		needs := right{verb: "list", resource: "pods", namespace: h.Namespace}
-		h.Remarks = append(h.Remarks, needs.missing()+": the pods of each revision are not known")
+		needs := Right{Verb: "list", Resource: "pods", Namespace: h.Namespace}
+		h.Remarks = append(h.Remarks, needs.Missing()+": the pods of each revision are not known")
 		return nil, nil
 	}
 	if err != nil {

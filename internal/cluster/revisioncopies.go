@@ -27,7 +27,7 @@ func (h *History) readCopies(ctx context.Context) error {
 		}
 	}
 	for _, copied := range slices.SortedFunc(maps.Keys(sources), workload.Object.Compare) {
-		m := metadataOf(gvkOf(copied.Kind))
+		m := MetadataOf(GVKOf(copied.Kind))
 		err := h.client.Get(ctx, client.ObjectKey{Namespace: copied.Namespace, Name: copied.Name}, m)
 		state, err := h.copyState(copied, sources[copied], m, err)
 		if err != nil {
@@ -45,12 +45,12 @@ func (h *History) copyState(copied, source workload.Object, m metav1.Object, err
 	case apierrors.IsNotFound(err):
 		return revision.Copy{State: revision.CopyGone, Why: name + " does not exist"}, nil
 	case apierrors.IsForbidden(err):
-		needs := right{verb: "get", resource: plural(gvkOf(copied.Kind)), namespace: copied.Namespace}
-		remark := needs.missing() + ": whether their copies are there is unknown"
+		needs := Right{Verb: "get", Resource: Plural(GVKOf(copied.Kind)), Namespace: copied.Namespace}
+		remark := needs.Missing() + ": whether their copies are there is unknown"
 		if !slices.Contains(h.Remarks, remark) {
 			h.Remarks = append(h.Remarks, remark)
 		}
-		return revision.Copy{State: revision.CopyUnknown, Why: needs.missing()}, nil
+		return revision.Copy{State: revision.CopyUnknown, Why: needs.Missing()}, nil
 	case err != nil:
 		return revision.Copy{}, fmt.Errorf("get %s: %w", copied, err)
 	case m.GetDeletionTimestamp() != nil:
@@ -92,7 +92,7 @@ func (h *History) Read(ctx context.Context, o workload.Object) (Held, error) {
 	case apierrors.IsNotFound(err):
 		return Held{}, nil
 	case apierrors.IsForbidden(err):
-		return Held{Problem: right{verb: "get", resource: plural(gvkOf(o.Kind)), namespace: o.Namespace}.missing()}, nil
+		return Held{Problem: Right{Verb: "get", Resource: Plural(GVKOf(o.Kind)), Namespace: o.Namespace}.Missing()}, nil
 	case err != nil:
 		return Held{}, fmt.Errorf("get %s: %w", o, err)
 	}

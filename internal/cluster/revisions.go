@@ -33,7 +33,6 @@ const (
 )
 
 var (
-	argoRollout            = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"}
 	statefulSet            = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 	daemonSet              = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 	controllerRevisionKind = appsv1.SchemeGroupVersion.WithKind("ControllerRevision")
@@ -123,7 +122,7 @@ func (h *History) readWorkload(ctx context.Context) error {
 	case apierrors.IsNotFound(err):
 		return &AbsentError{h.Target}
 	case apierrors.IsForbidden(err):
-		return &RightError{right{verb: "get", resource: plural(h.Kind.GroupVersionKind), namespace: h.Namespace}.missing()}
+		return &RightError{Right{Verb: "get", Resource: Plural(h.Kind.GroupVersionKind), Namespace: h.Namespace}.Missing()}
 	case err != nil:
 		return fmt.Errorf("get %s: %w", h.Target, err)
 	}
@@ -155,7 +154,7 @@ func (h *History) followWorkloadRef(ctx context.Context) error {
 	return nil
 }
 
-func (h *History) isRollout() bool { return h.Kind.GroupKind() == argoRollout.GroupKind() }
+func (h *History) isRollout() bool { return h.Kind.GroupKind() == ArgoRollout.GroupKind() }
 
 func (h *History) get(ctx context.Context, gvk schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
@@ -165,11 +164,11 @@ func (h *History) get(ctx context.Context, gvk schema.GroupVersionKind, name str
 
 // readMode tells the workload's mode as the controller would.
 func (h *History) readMode(ctx context.Context, fallback stamp.Mode) error {
-	ns := metadataOf(namespaceKind)
+	ns := MetadataOf(NamespaceKind)
 	err := h.client.Get(ctx, client.ObjectKey{Name: h.Namespace}, ns)
 	if apierrors.IsForbidden(err) {
-		needs := right{verb: "get", resource: "namespace " + h.Namespace, namespace: clusterScope}
-		h.Remarks = append(h.Remarks, needs.missing()+": a mode that it chooses is not known")
+		needs := Right{Verb: "get", Resource: "namespace " + h.Namespace, Namespace: ClusterScope}
+		h.Remarks = append(h.Remarks, needs.Missing()+": a mode that it chooses is not known")
 	} else if err != nil {
 		return fmt.Errorf("get namespace %s: %w", h.Namespace, err)
 	}
@@ -276,10 +275,10 @@ func (h *History) owned(ctx context.Context, gvk schema.GroupVersionKind) ([]uns
 		}
 	}, client.InNamespace(h.Namespace), client.MatchingLabelsSelector{Selector: selector})
 	if apierrors.IsForbidden(err) {
-		return nil, &RightError{right{verb: "list", resource: plural(gvk), namespace: h.Namespace}.missing()}
+		return nil, &RightError{Right{Verb: "list", Resource: Plural(gvk), Namespace: h.Namespace}.Missing()}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", plural(gvk), err)
+		return nil, fmt.Errorf("list %s: %w", Plural(gvk), err)
 	}
 	return out, nil
 }

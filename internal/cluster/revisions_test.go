@@ -137,7 +137,7 @@ func TestATemplateThatNoRevisionHasIsTheCurrentOne(t *testing.T) {
 func TestTheRevisionOfARolloutIsKnownBeforeItsControllerSaysSo(t *testing.T) {
 	a := newAPI(t, revisionsFile)
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(argoRollout)
+	u.SetGroupVersionKind(ArgoRollout)
 	fetch(t, a, u, "canary")
 	template, _, _ := unstructured.NestedMap(u.Object, "spec", "template")
 	containers := []any{map[string]any{"name": "app", "image": "canary:1"}}
@@ -230,7 +230,7 @@ func TestGoBackOfARolloutTakesOffWhatArgoAdded(t *testing.T) {
 	a := newAPI(t, revisionsFile)
 	goBack(t, historyOf(t, a, "rollout", "canary"), 1)
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(argoRollout)
+	u.SetGroupVersionKind(ArgoRollout)
 	fetch(t, a, u, "canary")
 	got, _, _ := unstructured.NestedMap(u.Object, "spec", "template")
 	want := map[string]any{

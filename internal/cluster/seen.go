@@ -63,13 +63,13 @@ func (r *reading) readWorkloads(ctx context.Context) error {
 			return err
 		}
 		if !allowed {
-			forbidden = append(forbidden, plural(k.GroupVersionKind))
+			forbidden = append(forbidden, Plural(k.GroupVersionKind))
 		}
 		answered = answered || allowed && !k.Optional()
 	}
 	if len(forbidden) > 0 && !answered && len(r.seen) == 0 {
-		needs := right{verb: "list", resource: strings.Join(forbidden, ", "), namespace: r.Namespace}
-		return errors.New(needs.missing() + ": look at a namespace that you may read, or ask for the ClusterRole view")
+		needs := Right{Verb: "list", Resource: strings.Join(forbidden, ", "), Namespace: r.Namespace}
+		return errors.New(needs.Missing() + ": look at a namespace that you may read, or ask for the ClusterRole view")
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (r *reading) listKind(ctx context.Context, k Kind) (allowed bool, err error
 	if r.Selector != nil {
 		opts = append(opts, client.MatchingLabelsSelector{Selector: r.Selector})
 	}
-	err = EachItem(ctx, r.Client, k.newList, PageSize, func(obj client.Object) { r.see(k, obj) }, opts...)
+	err = EachItem(ctx, r.Client, k.NewList, PageSize, func(obj client.Object) { r.see(k, obj) }, opts...)
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		if k.Optional() {
 			return true, nil
@@ -87,7 +87,7 @@ func (r *reading) listKind(ctx context.Context, k Kind) (allowed bool, err error
 		r.sight.Remarks = append(r.sight.Remarks, (&NotServedError{GVK: k.GroupVersionKind}).Error())
 		return true, nil
 	}
-	return r.permitted(err, right{"list", plural(k.GroupVersionKind), r.Namespace, "its workloads are left out"})
+	return r.permitted(err, Right{"list", Plural(k.GroupVersionKind), r.Namespace, "its workloads are left out"})
 }
 
 func (r *reading) getTargets(ctx context.Context) error {
@@ -102,7 +102,7 @@ func (r *reading) getTargets(ctx context.Context) error {
 		case apierrors.IsNotFound(err):
 			r.sight.NotFound = append(r.sight.NotFound, t)
 		case apierrors.IsForbidden(err):
-			return errors.New(right{verb: "get", resource: t.String(), namespace: t.Namespace}.missing())
+			return errors.New(Right{Verb: "get", Resource: t.String(), Namespace: t.Namespace}.Missing())
 		default:
 			return fmt.Errorf("get %s: %w", t, err)
 		}

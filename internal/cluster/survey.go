@@ -174,38 +174,43 @@ type reading struct {
 	objectsFrom time.Time
 }
 
-// right is a right that a read needs, and what is unknown without it.
-type right struct {
-	verb, resource, namespace, unknown string
+// Right is a right that a request needs.
+type Right struct {
+	Verb, Resource string
+	// Namespace is "" for all, [ClusterScope] for a resource that has none.
+	Namespace string
+	// Unknown is what is not known without it.
+	Unknown string
 }
 
-func (r right) missing() string {
+// Missing says that the caller does not have it.
+func (r Right) Missing() string {
 	where := "in all namespaces"
-	switch r.namespace {
+	switch r.Namespace {
 	case "":
-	case clusterScope:
+	case ClusterScope:
 		where = "of the cluster"
 	default:
-		where = "in namespace " + r.namespace
+		where = "in namespace " + r.Namespace
 	}
-	return fmt.Sprintf("missing the right to %s %s %s", r.verb, r.resource, where)
+	return fmt.Sprintf("missing the right to %s %s %s", r.Verb, r.Resource, where)
 }
 
-// clusterScope stands for the namespace of a resource that has none.
-const clusterScope = "-"
+// ClusterScope stands for the namespace of a resource that has none.
+const ClusterScope = "-"
 
 // permitted tells a missing right, which becomes a remark, from a read that failed.
-func (r *reading) permitted(err error, needs right) (bool, error) {
+func (r *reading) permitted(err error, needs Right) (bool, error) {
 	switch {
 	case err == nil:
 		return true, nil
 	case apierrors.IsForbidden(err):
-		remark := needs.missing() + ": " + needs.unknown
+		remark := needs.Missing() + ": " + needs.Unknown
 		if !slices.Contains(r.sight.Remarks, remark) {
 			r.sight.Remarks = append(r.sight.Remarks, remark)
 		}
 		return false, nil
 	default:
-		return false, fmt.Errorf("%s %s: %w", needs.verb, needs.resource, err)
+		return false, fmt.Errorf("%s %s: %w", needs.Verb, needs.Resource, err)
 	}
 }

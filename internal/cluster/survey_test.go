@@ -69,7 +69,7 @@ func (a *api) ask(verb string, obj runtime.Object, name string) error {
 		return err
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	resource := plural(gvk)
+	resource := Plural(gvk)
 	a.asked[verb+" "+resource]++
 	if slices.Contains(a.forbidden, verb+" "+resource) {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, name, nil)
@@ -163,7 +163,7 @@ func TestASurveyOfNamedWorkloadsReadsOnlyThem(t *testing.T) {
 }
 
 func TestAMissingRightIsARemarkAndWhatDependsOnItUnknown(t *testing.T) {
-	for right, tc := range map[string]struct {
+	for Right, tc := range map[string]struct {
 		remark   string
 		affected []string
 	}{
@@ -176,13 +176,13 @@ func TestAMissingRightIsARemarkAndWhatDependsOnItUnknown(t *testing.T) {
 		"get namespaces":   {"/shop of the cluster", nil},
 		"get leases":       {"", nil}, // without history it is no matter
 	} {
-		t.Run(right, func(t *testing.T) {
-			sight := read(t, survey(newAPI(t, "testdata/shop.yaml", right)))
+		t.Run(Right, func(t *testing.T) {
+			sight := read(t, survey(newAPI(t, "testdata/shop.yaml", Right)))
 			remarks := strings.Join(sight.Remarks, "\n")
 			if tc.remark == "" && remarks != "" {
 				t.Errorf("remarks %q, want none", sight.Remarks)
 			}
-			for _, part := range []string{"missing the right to " + right, tc.remark} {
+			for _, part := range []string{"missing the right to " + Right, tc.remark} {
 				if tc.remark != "" && !strings.Contains(remarks, part) {
 					t.Errorf("remarks %q, want one with %q", sight.Remarks, part)
 				}
@@ -193,7 +193,7 @@ func TestAMissingRightIsARemarkAndWhatDependsOnItUnknown(t *testing.T) {
 				for _, o := range w.Fleet.Objects {
 					said += o.Problem
 				}
-				if !strings.Contains(said, "missing the right to "+right) {
+				if !strings.Contains(said, "missing the right to "+Right) {
 					continue
 				}
 				affected = append(affected, w.String())

@@ -16,7 +16,7 @@ import (
 // remarked, those that the cluster does not serve passed over.
 func Using(ctx context.Context, c client.Reader, kinds []Kind, namespace string, objects func(workload.Object) bool) (found []Target, remarks []string, err error) {
 	for _, k := range kinds {
-		err := EachItem(ctx, c, k.newList, PageSize, func(obj client.Object) {
+		err := EachItem(ctx, c, k.NewList, PageSize, func(obj client.Object) {
 			template, err := k.Template(obj)
 			if err != nil {
 				return // the template is elsewhere, and that is listed by itself
@@ -29,10 +29,10 @@ func Using(ctx context.Context, c client.Reader, kinds []Kind, namespace string,
 		switch {
 		case meta.IsNoMatchError(err):
 		case apierrors.IsForbidden(err):
-			needs := right{verb: "list", resource: plural(k.GroupVersionKind), namespace: namespace}
-			remarks = append(remarks, needs.missing()+": which of them use what is given is unknown")
+			needs := Right{Verb: "list", Resource: Plural(k.GroupVersionKind), Namespace: namespace}
+			remarks = append(remarks, needs.Missing()+": which of them use what is given is unknown")
 		case err != nil:
-			return nil, nil, fmt.Errorf("list %s: %w", plural(k.GroupVersionKind), err)
+			return nil, nil, fmt.Errorf("list %s: %w", Plural(k.GroupVersionKind), err)
 		}
 	}
 	return found, remarks, nil

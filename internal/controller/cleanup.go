@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/cleanup"
 	"tidemark.dev/tidemark/internal/snapshot"
 )
 
@@ -24,7 +24,7 @@ const quotaEvery = time.Minute
 // CleanupOptions configure the clean-up of snapshots.
 type CleanupOptions struct {
 	// Round is a round of the whole cluster, made again and again. It has a client of its own, without a cache.
-	Round cluster.Cleanup
+	Round cleanup.Round
 	// Interval is the time between two rounds.
 	Interval time.Duration
 	// Recorder sends Events, under the name [Reporter].
@@ -40,12 +40,12 @@ func RegisterCleanup(mgr manager.Manager, o CleanupOptions, metrics *CleanupMetr
 	}
 	err := mgr.Add(&cleaner{
 		clock: o.Clock, log: mgr.GetLogger().WithName("cleanup"), metrics: metrics, recorder: o.Recorder, interval: o.Interval,
-		round: func(ctx context.Context, namespace string) (*cluster.Cleaned, error) {
+		round: func(ctx context.Context, namespace string) (*cleanup.Outcome, error) {
 			r := o.Round
 			r.Namespace = namespace
 			return r.Run(ctx)
 		},
-		quotas: func(ctx context.Context) ([]cluster.Quota, error) { return cluster.NearlyFull(ctx, o.Round.Client, "") },
+		quotas: func(ctx context.Context) ([]cleanup.Quota, error) { return cleanup.NearlyFull(ctx, o.Round.Client, "") },
 	})
 	if err != nil {
 		return fmt.Errorf("add clean-up: %w", err)
@@ -62,11 +62,11 @@ type cleaner struct {
 	recorder events.EventRecorder
 	interval time.Duration
 	// round cleans up a namespace, or all of them for "".
-	round func(ctx context.Context, namespace string) (*cluster.Cleaned, error)
+	round func(ctx context.Context, namespace string) (*cleanup.Outcome, error)
 	// quotas lists those that are nearly full.
-	quotas func(ctx context.Context) ([]cluster.Quota, error)
+	quotas func(ctx context.Context) ([]cleanup.Quota, error)
 	// warned are the quotas that people were told of, as long as they are nearly full.
-	warned map[cluster.Quota]bool
+	warned map[cleanup.Quota]bool
 	// busy says that the last round of all namespaces found snapshots; without any, quotas do not matter.
 	busy bool
 	// full are the namespaces for which a round was made because of a quota, as long as it is nearly full.
@@ -80,7 +80,7 @@ func (c *cleaner) NeedLeaderElection() bool { return true }
 
 // Start cleans up until the context ends.
 func (c *cleaner) Start(ctx context.Context) error {
-	c.warned, c.full = map[cluster.Quota]bool{}, map[string]bool{}
+	c.warned, c.full = map[cleanup.Quota]bool{}, map[string]bool{}
 	for {
 		c.clean(ctx, "")
 		for left := c.interval; left > 0; {
@@ -113,7 +113,7 @@ func (c *cleaner) watchQuotas(ctx context.Context) {
 	c.full = full
 }
 
-func namespacesOf(quotas []cluster.Quota) map[string]bool {
+func namespacesOf(quotas []cleanup.Quota) map[string]bool {
 	out := map[string]bool{}
 	for _, q := range quotas {
 		out[q.Namespace] = true
@@ -147,7 +147,7 @@ func (c *cleaner) failed(ctx context.Context, err error) {
 	c.said = text
 }
 
-func (c *cleaner) tell(cleaned *cluster.Cleaned, namespace string) {
+func (c *cleaner) tell(cleaned *cleanup.Outcome, namespace string) {
 	deleted := map[string][]string{}
 	for _, item := range cleaned.Items {
 		if !item.Done {
@@ -171,8 +171,8 @@ func (c *cleaner) tell(cleaned *cluster.Cleaned, namespace string) {
 }
 
 // warn tells people of quotas that are nearly full, each once until it is no longer so.
-func (c *cleaner) warn(quotas []cluster.Quota, namespace string) {
-	still := map[cluster.Quota]bool{}
+func (c *cleaner) warn(quotas []cleanup.Quota, namespace string) {
+	still := map[cleanup.Quota]bool{}
 	for q := range c.warned {
 		still[q] = namespace != "" && q.Namespace != namespace // of which this round told nothing
 	}
@@ -189,7 +189,7 @@ func (c *cleaner) warn(quotas []cluster.Quota, namespace string) {
 		announcer{c.recorder}.event(on, corev1.EventTypeWarning, "QuotaNearlyFull", "CleanUp", fmt.Sprintf(
 			"%d of %d %s are used: snapshots that nothing needs are removed now; when it is full, workloads in mode pin cannot roll", q.Used, q.Hard, q.Resource))
 	}
-	maps.DeleteFunc(still, func(_ cluster.Quota, on bool) bool { return !on })
+	maps.DeleteFunc(still, func(_ cleanup.Quota, on bool) bool { return !on })
 	c.warned = still
 	c.metrics.full(still)
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/cleanup"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -31,9 +31,9 @@ type housekeeping struct {
 
 	mu     sync.Mutex
 	rounds []string
-	nearly []cluster.Quota
+	nearly []cleanup.Quota
 	// answer is what the next rounds find; an error of theirs in err.
-	answer *cluster.Cleaned
+	answer *cleanup.Outcome
 	err    error
 }
 
@@ -47,18 +47,18 @@ func newHousekeeping(t *testing.T) *housekeeping {
 	recorder := events.NewFakeRecorder(10)
 	h := &housekeeping{
 		t: t, hands: clocktesting.NewFakeClock(time.Unix(1e9, 0)), sent: recorder.Events, logged: &strings.Builder{}, registry: registry,
-		answer: &cluster.Cleaned{},
+		answer: &cleanup.Outcome{},
 	}
 	h.cleaner = &cleaner{
 		clock: h.hands, metrics: metrics, recorder: recorder, interval: 5 * time.Minute,
 		log: funcr.New(func(_, args string) { h.logged.WriteString(args + "\n") }, funcr.Options{}),
-		round: func(_ context.Context, namespace string) (*cluster.Cleaned, error) {
+		round: func(_ context.Context, namespace string) (*cleanup.Outcome, error) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.rounds = append(h.rounds, "round of "+namespace)
 			return h.answer, h.err
 		},
-		quotas: func(context.Context) ([]cluster.Quota, error) {
+		quotas: func(context.Context) ([]cleanup.Quota, error) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.rounds = append(h.rounds, "quotas")
@@ -106,7 +106,7 @@ func (h *housekeeping) did() []string {
 	return did
 }
 
-func (h *housekeeping) finds(c *cluster.Cleaned, quotas ...cluster.Quota) {
+func (h *housekeeping) finds(c *cleanup.Outcome, quotas ...cleanup.Quota) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answer, h.nearly = c, quotas
@@ -133,9 +133,9 @@ func (h *housekeeping) metric(name, label string) float64 {
 	return 0
 }
 
-func judgedAs(name string, action snapshot.Action, reason snapshot.Reason) cluster.CleanedItem {
+func judgedAs(name string, action snapshot.Action, reason snapshot.Reason) cleanup.Item {
 	s := snapshot.Snapshot{Object: workload.Object{Kind: workload.ConfigMap, Namespace: "shop", Name: name}}
-	return cluster.CleanedItem{Verdict: snapshot.Verdict{Snapshot: s, Action: action, Reason: reason}, Done: action != snapshot.Keep}
+	return cleanup.Item{Verdict: snapshot.Verdict{Snapshot: s, Action: action, Reason: reason}, Done: action != snapshot.Keep}
 }
 
 func TestCleanupRunsAtItsInterval(t *testing.T) {
@@ -150,12 +150,12 @@ func TestCleanupRunsAtItsInterval(t *testing.T) {
 
 func TestCleanupRunsEarlyWhereAQuotaBecomesNearlyFull(t *testing.T) {
 	h := newHousekeeping(t)
-	quota := cluster.Quota{Namespace: "shop", Name: "objects", Resource: "configmaps", Used: 9, Hard: 10}
-	one := &cluster.Cleaned{Items: []cluster.CleanedItem{judgedAs("a", snapshot.Keep, snapshot.Recent)}}
+	quota := cleanup.Quota{Namespace: "shop", Name: "objects", Resource: "configmaps", Used: 9, Hard: 10}
+	one := &cleanup.Outcome{Items: []cleanup.Item{judgedAs("a", snapshot.Keep, snapshot.Recent)}}
 	h.finds(one)
 	h.runs()
 	h.pass(1)
-	h.finds(&cluster.Cleaned{Items: one.Items, Quotas: []cluster.Quota{quota}}, quota)
+	h.finds(&cleanup.Outcome{Items: one.Items, Quotas: []cleanup.Quota{quota}}, quota)
 	h.pass(3) // once, as long as it is so
 	if diff := cmp.Diff([]string{"round of ", "quotas", "quotas", "round of shop", "quotas", "quotas"}, h.did()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -175,7 +175,7 @@ func TestCleanupRunsEarlyWhereAQuotaBecomesNearlyFull(t *testing.T) {
 	if got := h.metric("tidemark_quota_nearly_full", "shop"); got != 0 {
 		t.Errorf("when there is room again the metric is %v", got)
 	}
-	h.finds(&cluster.Cleaned{Items: one.Items, Quotas: []cluster.Quota{quota}}, quota)
+	h.finds(&cleanup.Outcome{Items: one.Items, Quotas: []cleanup.Quota{quota}}, quota)
 	h.pass(1)
 	if n := len(h.sent); n != 1 {
 		t.Errorf("%d events the second time that it becomes so, want 1", n)
@@ -184,7 +184,7 @@ func TestCleanupRunsEarlyWhereAQuotaBecomesNearlyFull(t *testing.T) {
 
 func TestCleanupTellsWhatItDid(t *testing.T) {
 	h := newHousekeeping(t)
-	h.finds(&cluster.Cleaned{Items: []cluster.CleanedItem{
+	h.finds(&cleanup.Outcome{Items: []cleanup.Item{
 		judgedAs("a", snapshot.Keep, snapshot.Used), judgedAs("b", snapshot.Keep, snapshot.Used), judgedAs("c", snapshot.Condemn, snapshot.Superseded),
 		judgedAs("d", snapshot.Delete, snapshot.Superseded), judgedAs("e", snapshot.Delete, snapshot.Orphaned),
 	}})

@@ -3,7 +3,7 @@ package controller
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/cleanup"
 )
 
 // CleanupMetrics are those of the clean-up of snapshots.
@@ -33,7 +33,7 @@ func NewCleanupMetrics(registry prometheus.Registerer) (*CleanupMetrics, error) 
 }
 
 // count shows what a round of the whole cluster found and left.
-func (m *CleanupMetrics) count(c *cluster.Cleaned) {
+func (m *CleanupMetrics) count(c *cleanup.Outcome) {
 	m.snapshots.Reset()
 	for _, item := range c.Items {
 		m.snapshots.WithLabelValues(string(item.Reason)).Inc()
@@ -45,7 +45,7 @@ func (m *CleanupMetrics) count(c *cluster.Cleaned) {
 }
 
 // full shows the quotas that are nearly full.
-func (m *CleanupMetrics) full(quotas map[cluster.Quota]bool) {
+func (m *CleanupMetrics) full(quotas map[cleanup.Quota]bool) {
 	m.quotas.Reset()
 	for q := range quotas {
 		m.quotas.WithLabelValues(q.Namespace, q.Name, q.Resource).Set(1)

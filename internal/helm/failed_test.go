@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/helmrecord"
 	"tidemark.dev/tidemark/internal/release"
 )
@@ -59,7 +58,7 @@ func TestPayloadAndLabelAreMarkedFailedInOneWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := revision(t, c, kind)
-		packed, err := cluster.ReleasePayload(t.Context(), c, "shop", r)
+		packed, err := Payload(t.Context(), c, "shop", r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/helmrecord"
 	"tidemark.dev/tidemark/internal/release"
 )
@@ -33,7 +32,7 @@ type inside struct {
 
 // look reads what the payload of a pending record leads to.
 func look(ctx context.Context, c client.Reader, namespace string, r release.Revision) inside {
-	packed, err := cluster.ReleasePayload(ctx, c, namespace, r)
+	packed, err := Payload(ctx, c, namespace, r)
 	if err != nil {
 		return inside{problem: unread(plural(r.Kind), "in namespace "+namespace, err)}
 	}

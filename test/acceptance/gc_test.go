@@ -17,6 +17,7 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/cleanup"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
 	"tidemark.dev/tidemark/lab/client/labtest"
@@ -412,7 +413,7 @@ func TestAStampThatComesBetweenTheListingAndTheDeletionKeepsItsSnapshot(t *testi
 	s.becomes(first, "condemn superseded", soon()...)
 
 	raced := 0
-	c := cluster.Cleanup{
+	c := cleanup.Round{
 		Now: time.Now, Namespace: s.Namespace, System: scenario.SystemNamespace, Retention: snapshot.Retention{History: 1, MinAge: time.Second},
 		Client: interceptor.NewClient(s.API, interceptor.Funcs{
 			Delete: func(ctx context.Context, api ctrlclient.WithWatch, obj ctrlclient.Object, opts ...ctrlclient.DeleteOption) error {

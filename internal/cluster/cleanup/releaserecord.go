@@ -1,4 +1,4 @@
-package cluster
+package cleanup
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/helm"
 	"tidemark.dev/tidemark/internal/helmrecord"
 	"tidemark.dev/tidemark/internal/release"
 	"tidemark.dev/tidemark/internal/snapshot"
@@ -25,7 +27,7 @@ type releaseRecord struct {
 
 // releaseRecord reads the records of the release, which Helm keeps as Secrets or as ConfigMaps. While an operation is under way,
 // nothing can be said of what the release needs, and that is an error.
-func (c Cleanup) releaseRecord(ctx context.Context, name string, objects []snapshot.Snapshot) (releaseRecord, error) {
+func (c Round) releaseRecord(ctx context.Context, name string, objects []snapshot.Snapshot) (releaseRecord, error) {
 	newest, deployed, err := c.helmRecords(ctx, name)
 	if err != nil || newest.Number == 0 {
 		return releaseRecord{}, err
@@ -57,11 +59,11 @@ func (c Cleanup) releaseRecord(ctx context.Context, name string, objects []snaps
 }
 
 // helmRecords finds the newest revision and the newest that is deployed. A record that cannot be read may be either.
-func (c Cleanup) helmRecords(ctx context.Context, name string) (newest, deployed release.Revision, err error) {
+func (c Round) helmRecords(ctx context.Context, name string) (newest, deployed release.Revision, err error) {
 	for _, kind := range []workload.ObjectKind{workload.Secret, workload.ConfigMap} {
-		gvk := gvkOf(kind)
+		gvk := cluster.GVKOf(kind)
 		var unreadable error
-		err := EachItem(ctx, c.Client, MetadataList(gvk), PageSize, func(m *metav1.PartialObjectMetadata) {
+		err := cluster.EachItem(ctx, c.Client, cluster.MetadataList(gvk), cluster.PageSize, func(m *metav1.PartialObjectMetadata) {
 			_, r, err := helmrecord.Decode(gvk.Kind, m)
 			if err != nil {
 				unreadable = fmt.Errorf("record %s of release %s: %s: %w", m.Name, name, notCleaned, err)
@@ -74,7 +76,7 @@ func (c Cleanup) helmRecords(ctx context.Context, name string) (newest, deployed
 				deployed = r
 			}
 		}, client.InNamespace(c.Namespace), client.MatchingLabels(helmrecord.Labels(name)))
-		needs := right{"list", plural(gvk), c.Namespace, "what the release has deployed is not known, so nothing is deleted"}
+		needs := right("list", cluster.Plural(gvk), c.Namespace, "what the release has deployed is not known, so nothing is deleted")
 		if err := blind(err, needs); err != nil {
 			return release.Revision{}, release.Revision{}, err
 		}
@@ -86,10 +88,10 @@ func (c Cleanup) helmRecords(ctx context.Context, name string) (newest, deployed
 }
 
 // helmManifest reads the manifest of a revision with those of its hooks.
-func (c Cleanup) helmManifest(ctx context.Context, r release.Revision) (string, error) {
-	packed, err := ReleasePayload(ctx, c.Client, c.Namespace, r)
+func (c Round) helmManifest(ctx context.Context, r release.Revision) (string, error) {
+	packed, err := helm.Payload(ctx, c.Client, c.Namespace, r)
 	if err != nil {
-		return "", blind(err, right{"get", plural(corev1.SchemeGroupVersion.WithKind(r.Kind)), c.Namespace, "the record of the release is not known"})
+		return "", blind(err, right("get", cluster.Plural(corev1.SchemeGroupVersion.WithKind(r.Kind)), c.Namespace, "the record of the release is not known"))
 	}
 	record, err := packed.Unpack()
 	if err != nil {
@@ -100,17 +102,4 @@ func (c Cleanup) helmManifest(ctx context.Context, r release.Revision) (string, 
 		text += "\n" + h.Manifest
 	}
 	return text, nil
-}
-
-// ReleasePayload reads the payload of a revision's record.
-func ReleasePayload(ctx context.Context, c client.Reader, namespace string, r release.Revision) (helmrecord.Packed, error) {
-	key := client.ObjectKey{Namespace: namespace, Name: r.Record}
-	if r.Kind == string(workload.ConfigMap) {
-		record := &corev1.ConfigMap{}
-		err := c.Get(ctx, key, record)
-		return helmrecord.OfConfigMap(record), err
-	}
-	record := &corev1.Secret{}
-	err := c.Get(ctx, key, record)
-	return helmrecord.OfSecret(record), err
 }

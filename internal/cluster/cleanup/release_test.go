@@ -1,4 +1,4 @@
-package cluster
+package cleanup
 
 import (
 	"bytes"
@@ -53,7 +53,7 @@ func helmRelease(t *testing.T, release string, revision int, status, manifest st
 	}
 }
 
-func releaseCleanup(c client.Client) Cleanup {
+func releaseCleanup(c client.Client) Round {
 	out := cleanup(c)
 	out.Retention = snapshot.Retention{History: 2}
 	return out
@@ -201,19 +201,19 @@ func TestReleaseCleanupListsEverythingAgainBeforeItDeletes(t *testing.T) {
 }
 
 func TestAnObjectIsDeletedOnlyWhereBothListingsAgree(t *testing.T) {
-	look := func(version string, action snapshot.Action) *Cleaned {
+	look := func(version string, action snapshot.Action) *Outcome {
 		v := snapshot.Verdict{Snapshot: snapshot.Snapshot{UID: "u", ResourceVersion: version}, Action: action}
-		return &Cleaned{Items: []CleanedItem{{Verdict: v}}}
+		return &Outcome{Items: []Item{{Verdict: v}}}
 	}
 	for name, tc := range map[string]struct {
-		first, second *Cleaned
+		first, second *Outcome
 		want          snapshot.Action
 	}{
 		"both find it unneeded":             {look("1", snapshot.Delete), look("1", snapshot.Delete), snapshot.Delete},
 		"the first found it needed":         {look("1", snapshot.Keep), look("1", snapshot.Delete), snapshot.Keep},
 		"the second finds it needed":        {look("1", snapshot.Delete), look("1", snapshot.Keep), snapshot.Keep},
 		"somebody wrote it in between":      {look("1", snapshot.Delete), look("2", snapshot.Delete), snapshot.Keep},
-		"the first did not find it, or all": {&Cleaned{}, look("1", snapshot.Delete), snapshot.Keep},
+		"the first did not find it, or all": {&Outcome{}, look("1", snapshot.Delete), snapshot.Keep},
 	} {
 		agree(tc.second, tc.first)
 		if got := tc.second.Items[0].Action; got != tc.want {

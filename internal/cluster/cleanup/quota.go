@@ -1,4 +1,4 @@
-package cluster
+package cleanup
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"tidemark.dev/tidemark/internal/cluster"
 )
 
 // Quota is a quota of a namespace on config objects, as far as it is used.
@@ -32,7 +34,7 @@ func (q Quota) full() bool { return q.Hard > 0 && q.Used*10 >= q.Hard*9 }
 func NearlyFull(ctx context.Context, c client.Reader, namespace string) ([]Quota, error) {
 	var out []Quota
 	newList := func() client.ObjectList { return &corev1.ResourceQuotaList{} }
-	err := EachItem(ctx, c, newList, PageSize, func(q *corev1.ResourceQuota) {
+	err := cluster.EachItem(ctx, c, newList, cluster.PageSize, func(q *corev1.ResourceQuota) {
 		for _, name := range countedResources {
 			hard, limited := q.Status.Hard[name]
 			used := q.Status.Used[name]
@@ -49,11 +51,11 @@ func NearlyFull(ctx context.Context, c client.Reader, namespace string) ([]Quota
 }
 
 // tellQuotas adds the quotas that are nearly full, of the namespaces that have copies.
-func (c Cleanup) tellQuotas(ctx context.Context, out *Cleaned) {
+func (c Round) tellQuotas(ctx context.Context, out *Outcome) {
 	all, err := NearlyFull(ctx, c.Client, c.Namespace)
 	if apierrors.IsForbidden(err) {
-		needs := right{verb: "list", resource: "resourcequotas", namespace: c.Namespace}
-		out.Remarks = append(out.Remarks, needs.missing()+": whether a quota is nearly full is not known")
+		needs := cluster.Right{Verb: "list", Resource: "resourcequotas", Namespace: c.Namespace}
+		out.Remarks = append(out.Remarks, needs.Missing()+": whether a quota is nearly full is not known")
 		return
 	}
 	if err != nil {

@@ -1,4 +1,5 @@
-package cluster
+// Package cleanup removes the copies of configuration that nothing uses any more.
+package cleanup
 
 import (
 	"context"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -25,16 +27,16 @@ import (
 //+kubebuilder:rbac:groups=networking.k8s.io,resources=ingresses,verbs=list
 //+kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=list
 
-// Cleanup removes the copies of configuration in a scope that nothing needs any more. It lists everything that may use them,
+// Round removes the copies of configuration in a scope that nothing needs any more. It lists everything that may use them,
 // page by page and never from a cache; a list that fails ends the round, and nothing is written in it.
-type Cleanup struct {
+type Round struct {
 	// Client reads and writes without a cache.
 	Client client.Client
 	// Now is the API server's time, never ahead of it and at most a second behind.
 	Now func() time.Time
 	// Kinds are the kinds of workload whose templates count. Others that are built into Kubernetes, and Argo's Rollouts, count
 	// in any case.
-	Kinds []Kind
+	Kinds []cluster.Kind
 	// Namespace to clean up; "" for all.
 	Namespace string
 	// System is Tidemark's own namespace.
@@ -47,12 +49,12 @@ type Cleanup struct {
 	DryRun bool
 }
 
-// Cleaned is what a round did, or would do.
-type Cleaned struct {
+// Outcome is what a round did, or would do.
+type Outcome struct {
 	// Now is when what is used was read, by the API server's clock.
 	Now time.Time
 	// Items are all copies that were found, by source and the newest first.
-	Items []CleanedItem
+	Items []Item
 	// Quotas that are nearly full, of the namespaces that have copies.
 	Quotas []Quota
 	// Unreachable counts by namespace the retained revisions that pin a copy which is not there: a rollback to one of them would
@@ -62,8 +64,8 @@ type Cleaned struct {
 	Remarks []string
 }
 
-// CleanedItem is one copy with what became of it.
-type CleanedItem struct {
+// Item is one copy with what became of it.
+type Item struct {
 	snapshot.Verdict
 	// Done says that what the verdict asks for was done.
 	Done bool
@@ -77,7 +79,7 @@ type CleanedItem struct {
 const maxErrors = 5
 
 // Err joins what could not be done, a few of it in words.
-func (c *Cleaned) Err() error {
+func (c *Outcome) Err() error {
 	var errs []error
 	told := map[string]bool{}
 	n := 0
@@ -98,8 +100,8 @@ func (c *Cleaned) Err() error {
 }
 
 // Run cleans up once. Where there are no snapshots it asks for nothing else.
-func (c Cleanup) Run(ctx context.Context) (*Cleaned, error) {
-	out := &Cleaned{}
+func (c Round) Run(ctx context.Context) (*Outcome, error) {
+	out := &Outcome{}
 	snapshots, err := c.snapshots(ctx, out)
 	if err != nil {
 		return nil, err
@@ -123,14 +125,14 @@ func (c Cleanup) Run(ctx context.Context) (*Cleaned, error) {
 		}
 	}
 	for _, v := range c.Retention.Plan(stock) {
-		out.Items = append(out.Items, CleanedItem{Verdict: v})
+		out.Items = append(out.Items, Item{Verdict: v})
 	}
 	c.tellQuotas(ctx, out)
 	c.write(ctx, out)
 	return out, nil
 }
 
-func (c Cleanup) objectKinds() []workload.ObjectKind {
+func (c Round) objectKinds() []workload.ObjectKind {
 	if c.Secrets {
 		return []workload.ObjectKind{workload.ConfigMap, workload.Secret}
 	}
@@ -140,12 +142,12 @@ func (c Cleanup) objectKinds() []workload.ObjectKind {
 const notCleaned = "nothing is condemned or deleted"
 
 // snapshots lists the metadata of all snapshots of the scope.
-func (c Cleanup) snapshots(ctx context.Context, out *Cleaned) ([]snapshot.Snapshot, error) {
+func (c Round) snapshots(ctx context.Context, out *Outcome) ([]snapshot.Snapshot, error) {
 	var all []snapshot.Snapshot
 	odd := 0
 	for _, kind := range c.objectKinds() {
-		gvk := gvkOf(kind)
-		err := EachItem(ctx, c.Client, MetadataList(gvk), PageSize, func(m *metav1.PartialObjectMetadata) {
+		gvk := cluster.GVKOf(kind)
+		err := cluster.EachItem(ctx, c.Client, cluster.MetadataList(gvk), cluster.PageSize, func(m *metav1.PartialObjectMetadata) {
 			s, ok := snapshot.Read(kind, m)
 			switch {
 			case m.DeletionTimestamp != nil:
@@ -155,7 +157,7 @@ func (c Cleanup) snapshots(ctx context.Context, out *Cleaned) ([]snapshot.Snapsh
 				odd++
 			}
 		}, client.InNamespace(c.Namespace), client.MatchingLabels{v1.LabelSnapshot: v1.True})
-		if err := blind(err, right{"list", plural(gvk), c.Namespace, notCleaned}); err != nil {
+		if err := blind(err, right("list", cluster.Plural(gvk), c.Namespace, notCleaned)); err != nil {
 			return nil, err
 		}
 	}
@@ -167,7 +169,7 @@ func (c Cleanup) snapshots(ctx context.Context, out *Cleaned) ([]snapshot.Snapsh
 }
 
 // uses finds what uses the snapshots, or their sources by name.
-func (c Cleanup) uses(ctx context.Context, snapshots []snapshot.Snapshot) (*usage, error) {
+func (c Round) uses(ctx context.Context, snapshots []snapshot.Snapshot) (*usage, error) {
 	u := &usage{
 		client: c.Client, namespace: c.Namespace, kinds: c.Kinds, wanted: map[workload.Object]bool{}, uses: snapshot.Uses{}, lost: map[workload.Object][]string{},
 	}
@@ -179,7 +181,7 @@ func (c Cleanup) uses(ctx context.Context, snapshots []snapshot.Snapshot) (*usag
 }
 
 // unreachable counts the revisions that pin a copy which is not there, and was not made since the copies were listed either.
-func (c Cleanup) unreachable(ctx context.Context, lost map[workload.Object][]string) (map[string]int, error) {
+func (c Round) unreachable(ctx context.Context, lost map[workload.Object][]string) (map[string]int, error) {
 	revisions := map[string]map[string]bool{}
 	for _, kind := range c.objectKinds() {
 		open := map[workload.Object]bool{}
@@ -208,7 +210,7 @@ func (c Cleanup) unreachable(ctx context.Context, lost map[workload.Object][]str
 }
 
 // findGone notes the sources of a kind that do not exist, as far as that matters: where nothing uses them or their snapshots.
-func (c Cleanup) findGone(ctx context.Context, kind workload.ObjectKind, stock snapshot.Stock) error {
+func (c Round) findGone(ctx context.Context, kind workload.ObjectKind, stock snapshot.Stock) error {
 	used := map[workload.Object]bool{}
 	open := map[workload.Object]bool{}
 	for _, s := range stock.Snapshots {
@@ -230,21 +232,24 @@ func (c Cleanup) findGone(ctx context.Context, kind workload.ObjectKind, stock s
 	return nil
 }
 
+// few is how many objects are read one by one rather than from a list of all.
+const few = 20
+
 // findPresent takes the objects away that exist.
-func (c Cleanup) findPresent(ctx context.Context, kind workload.ObjectKind, open map[workload.Object]bool) error {
-	gvk := gvkOf(kind)
+func (c Round) findPresent(ctx context.Context, kind workload.ObjectKind, open map[workload.Object]bool) error {
+	gvk := cluster.GVKOf(kind)
 	if len(open) > few {
-		err := EachItem(ctx, c.Client, MetadataList(gvk), PageSize, func(m *metav1.PartialObjectMetadata) {
+		err := cluster.EachItem(ctx, c.Client, cluster.MetadataList(gvk), cluster.PageSize, func(m *metav1.PartialObjectMetadata) {
 			delete(open, workload.Object{Kind: kind, Namespace: m.Namespace, Name: m.Name})
 		}, client.InNamespace(c.Namespace))
-		return blind(err, right{"list", plural(gvk), c.Namespace, notCleaned})
+		return blind(err, right("list", cluster.Plural(gvk), c.Namespace, notCleaned))
 	}
 	for o := range open {
-		err := c.Client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, metadataOf(gvk))
+		err := c.Client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, cluster.MetadataOf(gvk))
 		if apierrors.IsNotFound(err) {
 			continue
 		}
-		if err := blind(err, right{"get", plural(gvk), o.Namespace, notCleaned}); err != nil {
+		if err := blind(err, right("get", cluster.Plural(gvk), o.Namespace, notCleaned)); err != nil {
 			return err
 		}
 		delete(open, o)

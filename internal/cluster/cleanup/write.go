@@ -1,4 +1,4 @@
-package cluster
+package cleanup
 
 import (
 	"context"
@@ -12,14 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
 // write does what the verdicts ask for: pardons first, deletions last. What somebody else wrote meanwhile, and what is in a
 // namespace that is paused or ends, is left for another time.
-func (c Cleanup) write(ctx context.Context, out *Cleaned) {
-	w := &retirer{Cleanup: c, looks: map[string]gateLook{}, denied: map[denial]error{}}
+func (c Round) write(ctx context.Context, out *Outcome) {
+	w := &retirer{Round: c, looks: map[string]gateLook{}, denied: map[denial]error{}}
 	for _, action := range []snapshot.Action{snapshot.Pardon, snapshot.Condemn, snapshot.Delete} {
 		for i := range out.Items {
 			if out.Items[i].Action == action {
@@ -32,7 +33,7 @@ func (c Cleanup) write(ctx context.Context, out *Cleaned) {
 
 // retirer carries verdicts out.
 type retirer struct {
-	Cleanup
+	Round
 	looks   map[string]gateLook
 	denied  map[denial]error
 	remarks []string
@@ -52,7 +53,7 @@ type denial struct {
 	action    snapshot.Action
 }
 
-func (w *retirer) do(ctx context.Context, item *CleanedItem) {
+func (w *retirer) do(ctx context.Context, item *Item) {
 	look := w.look(ctx, item.Object.Namespace)
 	if item.Left, item.Err = look.why, look.err; item.Left != "" || item.Err != nil || w.DryRun {
 		return
@@ -77,7 +78,7 @@ func (w *retirer) do(ctx context.Context, item *CleanedItem) {
 
 // one makes one write, on the state of the object that was judged.
 func (w *retirer) one(ctx context.Context, v snapshot.Verdict) error {
-	obj := metadataOf(gvkOf(v.Object.Kind))
+	obj := cluster.MetadataOf(cluster.GVKOf(v.Object.Kind))
 	obj.Namespace, obj.Name = v.Object.Namespace, v.Object.Name
 	if v.Action == snapshot.Delete {
 		uid, version := types.UID(v.UID), v.ResourceVersion
@@ -112,28 +113,28 @@ func (w *retirer) look(ctx context.Context, namespace string) gateLook {
 }
 
 func (w *retirer) closed(ctx context.Context, namespace string) (string, error) {
-	own, system := metadataOf(namespaceKind), metadataOf(namespaceKind)
+	own, system := cluster.MetadataOf(cluster.NamespaceKind), cluster.MetadataOf(cluster.NamespaceKind)
 	err := w.Client.Get(ctx, client.ObjectKey{Name: namespace}, own)
 	switch {
 	case apierrors.IsNotFound(err):
 		return "the namespace is gone", nil
 	case err != nil:
-		return "", blind(err, right{"get", "namespaces/" + namespace, clusterScope, "whether it is paused is not known, so nothing is written in it"})
+		return "", blind(err, right("get", "namespaces/"+namespace, cluster.ClusterScope, "whether it is paused is not known, so nothing is written in it"))
 	case own.DeletionTimestamp != nil:
 		return "the namespace is being deleted", nil
 	}
-	needs := right{"get", "namespaces/" + w.System, clusterScope, "whether everything is paused is not known"}
+	needs := right("get", "namespaces/"+w.System, cluster.ClusterScope, "whether everything is paused is not known")
 	err = w.Client.Get(ctx, client.ObjectKey{Name: w.System}, system)
 	switch {
 	case apierrors.IsNotFound(err): // Tidemark is not installed
 	case apierrors.IsForbidden(err):
 		if w.remarks == nil {
-			w.remarks = []string{needs.missing() + ": " + needs.unknown}
+			w.remarks = []string{needs.Missing() + ": " + needs.Unknown}
 		}
 	case err != nil:
 		return "", blind(err, needs)
 	}
-	if where := PausedBy(nil, nil, own.Annotations, system.Annotations); where != "" {
+	if where := cluster.PausedBy(nil, nil, own.Annotations, system.Annotations); where != "" {
 		return "Tidemark is paused " + where, nil
 	}
 	return "", nil
@@ -155,6 +156,6 @@ func denied(v snapshot.Verdict, err error) error {
 	if v.Action == snapshot.Delete {
 		verb = "delete"
 	}
-	needs := right{verb: verb, resource: plural(gvkOf(v.Object.Kind)), namespace: v.Object.Namespace}
-	return fmt.Errorf("%s %s: %s: %w", v.Action, v.Object, needs.missing(), err)
+	needs := cluster.Right{Verb: verb, Resource: cluster.Plural(cluster.GVKOf(v.Object.Kind)), Namespace: v.Object.Namespace}
+	return fmt.Errorf("%s %s: %s: %w", v.Action, v.Object, needs.Missing(), err)
 }

@@ -1,4 +1,4 @@
-package cluster
+package cleanup
 
 import (
 	"context"
@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -45,7 +46,7 @@ type store struct {
 }
 
 var (
-	machines = Kind{schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Machine"}, []string{"spec", "machine", "template"}}
+	machines = cluster.Kind{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Machine"}, TemplatePath: []string{"spec", "machine", "template"}}
 	// noRollouts are kinds that the cluster in memory knows nothing of, as one without Argo.
 	noRollouts = meta.NoKindMatchError{GroupKind: rolloutKind.GroupKind()}
 )
@@ -56,7 +57,7 @@ func newStore(t *testing.T, objects ...client.Object) *store {
 	if err := scheme.AddToScheme(known); err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range []Kind{machines, rolloutKind} {
+	for _, k := range []cluster.Kind{machines, rolloutKind} {
 		known.AddKnownTypeWithName(k.GroupVersionKind, &unstructured.Unstructured{})
 		list := k.GroupVersionKind
 		list.Kind += "List"
@@ -116,7 +117,7 @@ func (s *store) refuse(verb string, obj runtime.Object) error {
 		return err
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	return s.fails[verb+" "+plural(gvk)]
+	return s.fails[verb+" "+cluster.Plural(gvk)]
 }
 
 func (s *store) write(verb string, obj client.Object) error {
@@ -150,18 +151,20 @@ func pricingSnapshot(n int, condemned time.Duration) *corev1.ConfigMap {
 
 const day = 24 * time.Hour
 
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
 func pricing() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pricing"}}
 }
 
-func cleanup(c client.Client) Cleanup {
-	return Cleanup{
-		Client: c, Now: func() time.Time { return noon }, Kinds: append(BuiltinKinds(), machines), Namespace: "shop", System: "tidemark-system", Secrets: true,
+func cleanup(c client.Client) Round {
+	return Round{
+		Client: c, Now: func() time.Time { return noon }, Kinds: append(cluster.BuiltinKinds(), machines), Namespace: "shop", System: "tidemark-system", Secrets: true,
 		Retention: snapshot.Retention{History: 1, MinAge: time.Hour},
 	}
 }
 
-func clean(t *testing.T, c Cleanup) *Cleaned {
+func clean(t *testing.T, c Round) *Outcome {
 	t.Helper()
 	cleaned, err := c.Run(t.Context())
 	if err != nil {
@@ -171,7 +174,7 @@ func clean(t *testing.T, c Cleanup) *Cleaned {
 }
 
 // outcome says in short what became of the n-th snapshot.
-func outcome(c *Cleaned, name string) string {
+func outcome(c *Outcome, name string) string {
 	for _, item := range c.Items {
 		if item.Object.Name != name {
 			continue
@@ -248,7 +251,7 @@ func revisionOfSet(at metav1.ObjectMeta, data string) *appsv1.ControllerRevision
 	return &appsv1.ControllerRevision{ObjectMeta: at, Data: runtime.RawExtension{Raw: []byte(data)}}
 }
 
-func other(k Kind, spec map[string]any) *unstructured.Unstructured {
+func other(k cluster.Kind, spec map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(k.GroupVersionKind)
 	u.SetNamespace("shop")

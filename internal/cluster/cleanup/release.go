@@ -1,4 +1,4 @@
-package cluster
+package cleanup
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/helmrecord"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
@@ -24,7 +25,7 @@ const (
 // that its chart told Helm to keep, and whose names differ by a trailing revision number or hash. The newest of each family
 // stay, what the release as it is deployed has, and what anything uses. Everything is listed twice, and only what both
 // listings find unneeded is deleted, in the state in which both found it.
-func (c Cleanup) RunRelease(ctx context.Context, release string) (*Cleaned, error) {
+func (c Round) RunRelease(ctx context.Context, release string) (*Outcome, error) {
 	first, err := c.judgeRelease(ctx, release)
 	if err != nil || c.DryRun || !hasDeletion(first) {
 		if err == nil {
@@ -41,7 +42,7 @@ func (c Cleanup) RunRelease(ctx context.Context, release string) (*Cleaned, erro
 	return second, nil
 }
 
-func hasDeletion(c *Cleaned) bool {
+func hasDeletion(c *Outcome) bool {
 	for _, item := range c.Items {
 		if item.Action == snapshot.Delete {
 			return true
@@ -51,7 +52,7 @@ func hasDeletion(c *Cleaned) bool {
 }
 
 // agree takes back the deletions that the earlier listing did not find.
-func agree(out, earlier *Cleaned) {
+func agree(out, earlier *Outcome) {
 	found := map[workload.Object]string{}
 	for _, item := range earlier.Items {
 		if item.Action == snapshot.Delete {
@@ -65,8 +66,8 @@ func agree(out, earlier *Cleaned) {
 	}
 }
 
-func (c Cleanup) judgeRelease(ctx context.Context, release string) (*Cleaned, error) {
-	out := &Cleaned{}
+func (c Round) judgeRelease(ctx context.Context, release string) (*Outcome, error) {
+	out := &Outcome{}
 	objects, err := c.keptObjects(ctx, release)
 	if err != nil {
 		return nil, err
@@ -89,24 +90,24 @@ func (c Cleanup) judgeRelease(ctx context.Context, release string) (*Cleaned, er
 	}
 	stock := snapshot.ReleaseStock{Now: out.Now, Objects: objects, Uses: found.uses, Named: record.named, Revision: record.revision}
 	for _, v := range c.Retention.PlanRelease(stock) {
-		out.Items = append(out.Items, CleanedItem{Verdict: v})
+		out.Items = append(out.Items, Item{Verdict: v})
 	}
 	c.tellQuotas(ctx, out)
 	return out, nil
 }
 
 // keptObjects lists the config objects that Helm was told to keep for the release.
-func (c Cleanup) keptObjects(ctx context.Context, release string) ([]snapshot.Snapshot, error) {
+func (c Round) keptObjects(ctx context.Context, release string) ([]snapshot.Snapshot, error) {
 	var out []snapshot.Snapshot
 	for _, kind := range c.objectKinds() {
-		gvk := gvkOf(kind)
-		err := EachItem(ctx, c.Client, MetadataList(gvk), PageSize, func(m *metav1.PartialObjectMetadata) {
+		gvk := cluster.GVKOf(kind)
+		err := cluster.EachItem(ctx, c.Client, cluster.MetadataList(gvk), cluster.PageSize, func(m *metav1.PartialObjectMetadata) {
 			if m.DeletionTimestamp == nil && keptFor(m, release) {
 				s, _ := snapshot.ReadVersioned(kind, m)
 				out = append(out, s)
 			}
 		}, client.InNamespace(c.Namespace))
-		if err := blind(err, right{"list", plural(gvk), c.Namespace, notCleaned}); err != nil {
+		if err := blind(err, right("list", cluster.Plural(gvk), c.Namespace, notCleaned)); err != nil {
 			return nil, err
 		}
 	}

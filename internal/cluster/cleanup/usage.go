@@ -1,4 +1,4 @@
-package cluster
+package cleanup
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -28,7 +29,7 @@ type usage struct {
 	client client.Reader
 	// namespace is the scope; "" for all.
 	namespace string
-	kinds     []Kind
+	kinds     []cluster.Kind
 	wanted    map[workload.Object]bool
 	uses      snapshot.Uses
 	// lost are the revisions by the snapshots that they pin and that were not looked for: most likely there are none of them.
@@ -41,9 +42,11 @@ type usage struct {
 const usagePage = 200
 
 // rolloutKind is Argo's kind of workload, whose templates count wherever it is served.
-var rolloutKind = Kind{schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"}, defaultTemplatePath}
+var rolloutKind = cluster.Kind{GroupVersionKind: cluster.ArgoRollout, TemplatePath: []string{"spec", "template"}}
 
 var (
+	replicaSetKind        = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
+	jobKind               = batchv1.SchemeGroupVersion.WithKind("Job")
 	replicationController = corev1.SchemeGroupVersion.WithKind("ReplicationController")
 	controllerRevision    = appsv1.SchemeGroupVersion.WithKind("ControllerRevision")
 	podKind               = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -80,12 +83,12 @@ func (u *usage) wantsSecrets() bool {
 
 func (u *usage) readWorkloads(ctx context.Context) error {
 	kinds := u.kinds
-	if !slices.ContainsFunc(kinds, func(k Kind) bool { return k.GroupKind() == rolloutKind.GroupKind() }) {
+	if !slices.ContainsFunc(kinds, func(k cluster.Kind) bool { return k.GroupKind() == rolloutKind.GroupKind() }) {
 		kinds = append(slices.Clone(kinds), rolloutKind)
 	}
 	for _, k := range kinds {
 		visit := func(obj client.Object) { u.workload(k, obj) }
-		if err := listUses(ctx, u, k.GroupVersionKind, k.newList, visit); err != nil {
+		if err := listUses(ctx, u, k.GroupVersionKind, k.NewList, visit); err != nil {
 			return err
 		}
 	}
@@ -98,7 +101,7 @@ func (u *usage) readWorkloads(ctx context.Context) error {
 // readRevisions reads the older templates. Whatever is there, something may go back to: their controllers delete the others.
 func (u *usage) readRevisions(ctx context.Context) error {
 	newList := func() client.ObjectList { return &appsv1.ReplicaSetList{} }
-	err := listUses(ctx, u, replicaSet, newList, func(rs *appsv1.ReplicaSet) {
+	err := listUses(ctx, u, replicaSetKind, newList, func(rs *appsv1.ReplicaSet) {
 		u.template(rs.Namespace, &rs.Spec.Template, snapshot.User{Role: snapshot.ByRevision, Name: "replicaset/" + rs.Name})
 	})
 	if err != nil {
@@ -110,7 +113,7 @@ func (u *usage) readRevisions(ctx context.Context) error {
 
 func (u *usage) readJobs(ctx context.Context) error {
 	newList := func() client.ObjectList { return &batchv1.JobList{} }
-	return listUses(ctx, u, job, newList, func(j *batchv1.Job) {
+	return listUses(ctx, u, jobKind, newList, func(j *batchv1.Job) {
 		u.template(j.Namespace, &j.Spec.Template, snapshot.User{Role: snapshot.ByJob, Name: "job/" + j.Name})
 	})
 }
@@ -152,27 +155,32 @@ func (u *usage) readOthers(ctx context.Context) error {
 func listUses[T client.Object](
 	ctx context.Context, u *usage, gvk schema.GroupVersionKind, newList func() client.ObjectList, visit func(T),
 ) error {
-	err := EachItem(ctx, u.client, newList, usagePage, visit, client.InNamespace(u.namespace))
+	err := cluster.EachItem(ctx, u.client, newList, usagePage, visit, client.InNamespace(u.namespace))
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return nil
 	}
-	return blind(err, right{"list", plural(gvk), u.namespace, "what is used is not known, so nothing is condemned or deleted"})
+	return blind(err, right("list", cluster.Plural(gvk), u.namespace, "what is used is not known, so nothing is condemned or deleted"))
+}
+
+// right is the right that a request needs, and what is not known without it.
+func right(verb, resource, namespace, unknown string) cluster.Right {
+	return cluster.Right{Verb: verb, Resource: resource, Namespace: namespace, Unknown: unknown}
 }
 
 // blind words a read that failed, without which nothing may be decided.
-func blind(err error, needs right) error {
+func blind(err error, needs cluster.Right) error {
 	switch {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%s: %s", needs.missing(), needs.unknown)
+		return fmt.Errorf("%s: %s", needs.Missing(), needs.Unknown)
 	}
-	return fmt.Errorf("%s %s: %s: %w", needs.verb, needs.resource, needs.unknown, err)
+	return fmt.Errorf("%s %s: %s: %w", needs.Verb, needs.Resource, needs.Unknown, err)
 }
 
 // workload notes what an object of a kind of workload uses. Of a kind that is not built in every text counts that is the name
 // of an object looked for, wherever it stands: such a kind may have more templates than the one that is known.
-func (u *usage) workload(k Kind, obj client.Object) {
+func (u *usage) workload(k cluster.Kind, obj client.Object) {
 	by := snapshot.User{Role: snapshot.ByTemplate, Name: k.Lower() + "/" + obj.GetName()}
 	named, _ := workload.Named(obj.GetNamespace(), obj.GetAnnotations()) // an item that is none names nothing
 	for _, r := range named {
