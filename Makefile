@@ -48,7 +48,7 @@ build: ## Build bin/tidemark, bin/kubectl-tidemark and bin/tidemark-controller
 	@ln -sf tidemark $(BIN)/kubectl-tidemark
 
 .PHONY: lab
-lab: ## Build bin/lab, the Kubernetes cluster in one process, bin/argo-rollouts and bin/helm (about 10 minutes the first time)
+lab: ## Build bin/lab, the Kubernetes cluster in one process, bin/kubectl, bin/argo-rollouts and bin/helm (about 10 minutes the first time)
 	@hack/build-lab.sh -buildvcs=false
 
 ##@ Prove

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds bin/lab, the real Kubernetes in one process that the tests run on, and what runs beside it: bin/argo-rollouts, Argo
-# Rollouts' own controller, with its CRDs in bin/argo-rollouts-crds, and bin/helm. Cold it takes minutes, then seconds.
+# Builds bin/lab, the real Kubernetes in one process that the tests run on, and what runs beside it: bin/kubectl,
+# bin/argo-rollouts, Argo Rollouts' own controller, with its CRDs in bin/argo-rollouts-crds, and bin/helm. Cold it takes minutes, then seconds.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -16,6 +16,8 @@ flags=(-s -w
 	-X "$stamp.gitCommit=lab" -X "$stamp.gitTreeState=clean" -X "$stamp.buildDate=1970-01-01T00:00:00Z")
 
 go build -o "$root/bin/lab" -ldflags "${flags[*]}" "$@" ./cmd/lab
+# Upstream's own. As a part of the lab it would take twice as long to start, and tests run it thousands of times.
+go build -o "$root/bin/kubectl" -ldflags "${flags[*]}" "$@" k8s.io/kubernetes/cmd/kubectl
 
 # Upstream's own main package, straight from its module, and the CRDs that lie beside it there.
 cd "$root/lab/argo"

@@ -10,6 +10,8 @@ import (
 	"strings"
 )
 
+const kubectlBinary = "kubectl" // beside the lab's own
+
 // Kubectl runs the real kubectl with all rights. The error of a kubectl that failed holds what it wrote to stderr,
 // and is or wraps an *exec.ExitError.
 func (l *Lab) Kubectl(ctx context.Context, args ...string) (stdout, stderr string, err error) {
@@ -18,7 +20,7 @@ func (l *Lab) Kubectl(ctx context.Context, args ...string) (stdout, stderr strin
 
 // KubectlWithInput is Kubectl with something on standard input, for `-f -`.
 func (l *Lab) KubectlWithInput(ctx context.Context, stdin string, args ...string) (stdout, stderr string, err error) {
-	command := exec.CommandContext(ctx, l.binary, append([]string{"kubectl"}, args...)...)
+	command := exec.CommandContext(ctx, filepath.Join(filepath.Dir(l.binary), kubectlBinary), args...)
 	home := filepath.Join(l.status.Directory, "home")
 	// Nothing of the person's own kubectl may have an effect.
 	command.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig(), "KUBERC=off",

@@ -89,7 +89,7 @@ The cluster stays up until you press Ctrl-C. To look around, in another terminal
   export KUBECONFIG=%s
   bin/tidemark status -A
   bin/tidemark explain deployment/sender -n lease-observe
-  bin/lab kubectl get pods -A
+  bin/kubectl get pods -A
 `, s.lab.Kubeconfig())
 	select {
 	case <-ctx.Done():

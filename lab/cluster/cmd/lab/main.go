@@ -9,10 +9,6 @@ import (
 )
 
 func main() {
-	// kubectl has a command line of its own, plugins included, so it is taken apart from ours.
-	if len(os.Args) > 1 && os.Args[1] == "kubectl" {
-		os.Exit(runKubectl(os.Args[1:]))
-	}
 	if err := newCommand().Execute(); err != nil {
 		os.Exit(1)
 	}
@@ -28,6 +24,6 @@ func newCommand() *cobra.Command {
 	}
 	command.CompletionOptions.DisableDefaultCmd = true
 	_ = pflag.CommandLine.MarkHidden("version") // a flag that Kubernetes' packages add to every command
-	command.AddCommand(newUpCommand(), newKubectlCommand())
+	command.AddCommand(newUpCommand())
 	return command
 }

@@ -35,7 +35,7 @@ func newUpCommand() *cobra.Command {
 		Short: "Start a cluster",
 		Long:  upHelp,
 		Example: "  lab up --nodes 4 --kubeconfig kubeconfig &\n" +
-			"  lab kubectl --kubeconfig kubeconfig get nodes",
+			"  kubectl --kubeconfig kubeconfig get nodes",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), command.OutOrStdout()) },
 	}
