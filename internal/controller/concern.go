@@ -20,7 +20,8 @@ const runbooks = "https://tidemark.dev/docs/runbooks/"
 type concern struct {
 	alert    string
 	severity notify.Severity
-	// after is for how long the verdict must stand; zero where it has waited already.
+	// after is for how long the verdict must stand, as for the alert of the same name; zero where it has waited already. A
+	// split that a drain makes takes no budget: a minute later the drain is over, and what its pods run is known.
 	after time.Duration
 	// words say what it means, for the title.
 	words string
@@ -30,7 +31,7 @@ type concern struct {
 func concernOf(v fleet.Verdict, dormantAfter time.Duration) *concern {
 	switch v {
 	case fleet.Split:
-		return &concern{alert: "TidemarkFleetSplit", severity: notify.Page, words: "runs more than one configuration for longer than a rollout should take"}
+		return &concern{alert: "TidemarkFleetSplit", severity: notify.Page, after: time.Minute, words: "runs more than one configuration for longer than a rollout should take"}
 	case fleet.Dormant:
 		return &concern{alert: "TidemarkChangeDormant", severity: notify.Note, after: dormantAfter, words: "has a change that takes effect at the next start of a pod, whenever that is"}
 	case fleet.LeftUnfinished:

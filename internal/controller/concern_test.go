@@ -206,7 +206,8 @@ func TestVerdictMustStandForAsLongAsItsConcernSays(t *testing.T) {
 		"waiting for long, not known":           {fleet.Result{Verdict: fleet.Waiting}, now.Add(6 * time.Minute), true},
 		"dormant for minutes, changed days ago": {fleet.Result{Verdict: fleet.Dormant, Since: now, Changed: now.Add(-48 * time.Hour)}, now.Add(time.Minute), true},
 		"dormant for a moment":                  {fleet.Result{Verdict: fleet.Dormant, Since: now, Changed: now}, now.Add(time.Minute), false},
-		"split":                                 {fleet.Result{Verdict: fleet.Split, Since: now}, now, true},
+		"split for a moment":                    {fleet.Result{Verdict: fleet.Split, Since: now}, now.Add(30 * time.Second), false},
+		"split for a minute":                    {fleet.Result{Verdict: fleet.Split, Since: now}, now.Add(time.Minute), true},
 		"rolling for hours":                     {fleet.Result{Verdict: fleet.Rolling, Since: now}, now.Add(9 * time.Hour), false},
 		"rolled back for days":                  {fleet.Result{Verdict: fleet.RolledBack, Since: now}, now.Add(90 * time.Hour), false},
 	} {

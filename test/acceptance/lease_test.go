@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,8 +71,6 @@ func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T
 	c := v.watchful(in.flags...)
 	s := v.fleetOf24("lease-observe", v1.ModeObserve)
 	s.controller = c
-	// What is split for longer than a rollout takes is no rollout.
-	s.kubectl("annotate", "deployment/sender", v1.AnnotationRolloutBudget+"=1s")
 	s.must(s.Aged(t.Context(), apart))
 	s.verdict("deployment/sender", "in-step")
 
@@ -101,34 +98,19 @@ func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T
 	s.metricIs(`tidemark_fleet_versions{`+fleet+`}`, 2)
 	s.metricIs(`tidemark_fleet_differing_keys{`+fleet+`}`, 1)
 	s.metricIs("tidemark_fleets_remarks", 0)
-	// And whoever is paged sees how many run what: by value, because the scene's ConfigMap says that it may be shown.
+	// And whoever is paged, when it has been so for a minute, sees how many run what: by value, because the scene's ConfigMap
+	// says that it may be shown.
 	m := in.gets(s, "sender", "TidemarkFleetSplit", "firing")
 	if m.Severity != "page" || m.fact("configmap/sender-config LEASE_DURATION") != `"10m" → "2m" (18 pods)` {
 		t.Errorf("people were told %+v", m)
 	}
-	// The page goes out as soon as the fleet is split: which pods of the drained node are known to be on the new version by
-	// then is a matter of seconds, but the rest are told as unknown, never as anything else.
-	if pods := m.fact("pods"); stated(t, pods, "older") != 3*quarter || stated(t, pods, "applied")+stated(t, pods, "unknown") != quarter {
-		t.Errorf("the pods are told as %q, want %d older and the other %d applied or still unknown", pods, 3*quarter, quarter)
+	for _, part := range []string{"6 applied", "18 older"} {
+		if !strings.Contains(m.fact("pods"), part) {
+			t.Errorf("the pods are told as %q, want %s", m.fact("pods"), part)
+		}
 	}
 	in.gets(s, "sender", "TidemarkChangeDormant", "resolved")
 	if s.stamp("deployment/sender") != "" {
 		t.Error("mode observe wrote a stamp")
 	}
-}
-
-// stated is the number that a list such as "6 applied (34jfnu2h), 18 older (wgdnv24z)" states of what is named.
-func stated(t *testing.T, list, what string) int {
-	t.Helper()
-	for part := range strings.SplitSeq(list, ", ") {
-		number, rest, _ := strings.Cut(part, " ")
-		if rest == what || strings.HasPrefix(rest, what+" ") {
-			n, err := strconv.Atoi(number)
-			if err != nil {
-				t.Fatalf("%q states no number of %s", list, what)
-			}
-			return n
-		}
-	}
-	return 0
 }
