@@ -40,6 +40,10 @@ const (
 	AnnotationDeploySignal = Domain + "/deploy-signal"
 )
 
+// AnnotationRecovered, on Helm's record of a revision, is when the controller marked the revision failed by itself, in RFC 3339 by the
+// API server's clock.
+const AnnotationRecovered = Domain + "/recovered"
+
 // EnvDeploy is the environment variable in which a guarded command finds the id of its deploy. A script that runs helm makes its
 // records known as the guard's by --labels "tidemark.dev/deploy=$TIDEMARK_DEPLOY".
 const EnvDeploy = "TIDEMARK_DEPLOY"

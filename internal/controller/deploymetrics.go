@@ -18,7 +18,7 @@ type DeployMetrics struct {
 func NewDeployMetrics(registry prometheus.Registerer) (*DeployMetrics, error) {
 	m := &DeployMetrics{
 		pending:    gauges("release_pending_seconds", "For how long an operation has been under way on the Helm release, with the state that its evidence gives.", "namespace", "release", "operation", "state"),
-		undecided:  gauges("release_unreadable", "1 while a record, or the lease, of the Helm release cannot be read, so that nothing can be told of it.", "namespace", "release"),
+		undecided:  gauges("release_unreadable", "1 while a record of the Helm release, the lease of its guard or one of its hooks cannot be read, so that nothing can be told of it.", "namespace", "release"),
 		recoveries: counters("release_recoveries_total", "Pending revisions that were marked failed, by the result: done, changed or error.", "result"),
 		errors:     prometheus.NewCounter(prometheus.CounterOpts{Name: "tidemark_release_errors_total", Help: "Looks at Helm releases that failed; each is tried again."}),
 	}
@@ -38,8 +38,13 @@ func (m *DeployMetrics) show(all []deploy) {
 		if d.verdict.Operation != release.NoOperation {
 			m.pending.WithLabelValues(d.Namespace, d.Name, string(d.verdict.Operation), string(d.verdict.State)).Set(d.verdict.Age(d.Now).Seconds())
 		}
-		if len(d.Undecodable) > 0 || d.LeaseProblem != "" {
+		if d.unreadable() {
 			m.undecided.WithLabelValues(d.Namespace, d.Name).Set(1)
 		}
 	}
+}
+
+// unreadable reports whether what a record, the lease or a hook would tell is missing for the verdict.
+func (d deploy) unreadable() bool {
+	return len(d.Undecodable) > 0 || d.LeaseProblem != "" || d.HookProblem != "" && d.verdict.State == release.Unknown
 }

@@ -77,7 +77,7 @@ type deploys struct {
 	heard map[types.NamespacedName]heard
 	// said is what was told last of each release, as long as it holds.
 	said map[types.NamespacedName]string
-	// recovered is when each release was recovered.
+	// recovered is when each release was recovered by this process, by the API server's clock: a record that tells it may be gone.
 	recovered map[types.NamespacedName]time.Time
 	failure   string
 }
@@ -94,6 +94,9 @@ type deploy struct {
 	plan    release.Plan
 	// together is how many guards fell silent with that of the release, itself included; 0 when it did not.
 	together int
+	// watched says that the guard has been silent by the API server's clock, and by this process's own not for long enough: so it
+	// is after a restart, when what was told before neither ends nor begins anew.
+	watched bool
 }
 
 func newDeploys(o DeployOptions, log logr.Logger, metrics *DeployMetrics) *deploys {
@@ -212,23 +215,30 @@ func (d *deploys) decide(all []deploy, stopped map[string]string, unread error) 
 				before = heard{l.ResourceVersion, now}
 				d.heard[one.NamespacedName] = before
 			}
+			quiet := l.Unchanged >= l.Duration
 			l.Unchanged = now.Sub(before.since)
 			if l.Finished == nil && l.Unchanged >= l.Duration {
 				silent = append(silent, before.since)
 			}
+			one.watched = l.Finished == nil && l.Unchanged < l.Duration && quiet && !one.HookActive
 		}
 		one.verdict = release.Judge(one.Input)
 	}
 	for i := range all {
 		one := &all[i]
 		one.together = d.silentWith(*one, silent, now)
+		if one.watched {
+			one.verdict.State, one.verdict.Reason = release.Unknown, "its guard gives no sign of life: its lease is watched for "+one.Lease.Duration.String()+" to be certain"
+			one.plan = release.Plan{Action: release.DoNothing, Why: one.verdict.Reason}
+			continue
+		}
 		one.plan = release.Decide(one.verdict, release.Request{
 			Now: one.Now, Actor: release.ByController, Policy: d.Policy, ReportAfter: d.ReportAfter, Foreign: one.Foreign,
 		})
 		if !one.plan.Action.Writes() {
 			continue
 		}
-		if why := d.hindered(*one, now, stopped, unread); why != "" {
+		if why := d.hindered(*one, stopped, unread); why != "" {
 			one.plan = release.Plan{Action: release.DoReport, Why: one.plan.Why + "; " + why}
 		}
 	}
@@ -249,8 +259,13 @@ func (d *deploys) silentWith(one deploy, silent []time.Time, now time.Time) (cou
 }
 
 // hindered says why the controller does not recover what its policy lets it recover; "" when nothing stands in the way.
-func (d *deploys) hindered(one deploy, now time.Time, stopped map[string]string, unread error) string {
-	last, before := d.recovered[one.NamespacedName]
+func (d *deploys) hindered(one deploy, stopped map[string]string, unread error) string {
+	last := d.recovered[one.NamespacedName]
+	for _, r := range one.Revisions { // what a controller before this one did
+		if r.Recovered.After(last) {
+			last = r.Recovered
+		}
+	}
 	switch {
 	case unread != nil:
 		return "whether recovery is paused cannot be told"
@@ -258,7 +273,7 @@ func (d *deploys) hindered(one deploy, now time.Time, stopped map[string]string,
 		return "recovery is paused " + stopped[one.Namespace]
 	case one.together > staleTogether:
 		return fmt.Sprintf("%d guards fell silent together, which is a failure of the cluster or of what runs the jobs", one.together)
-	case before && now.Sub(last) < recoverEvery:
+	case one.Now.Sub(last) < recoverEvery:
 		return "it was recovered less than an hour ago"
 	}
 	return ""
@@ -305,7 +320,7 @@ func (d *deploys) act(ctx context.Context, one deploy) error {
 
 // forward marks the pending revision failed, when it still is the one that was judged.
 func (d *deploys) forward(ctx context.Context, one deploy) error {
-	err := helm.MarkFailed(ctx, d.Client, one.Namespace, one.verdict.Newest, helm.LeftByItsProcess)
+	err := helm.MarkFailed(ctx, d.Client, one.Namespace, one.verdict.Newest, helm.Mark{Description: helm.LeftByItsProcess, Unasked: d.Now()})
 	switch {
 	case errors.Is(err, helm.ErrChanged): // judged again at the next look
 		d.metrics.recoveries.WithLabelValues("changed").Inc()
@@ -315,7 +330,7 @@ func (d *deploys) forward(ctx context.Context, one deploy) error {
 		return errors.Join(err, d.report(ctx, one, "refused", "RecoveryRefused", fmt.Sprintf("%s; the revision could not be marked failed, trying again: %v", one.plan.Why, err)))
 	}
 	d.metrics.recoveries.WithLabelValues("done").Inc()
-	d.recovered[one.NamespacedName] = d.Clock.Now()
+	d.recovered[one.NamespacedName] = d.Now()
 	d.log.Info("Marked a pending revision failed", "release", one.String(), "revision", one.verdict.Newest.Number, "why", one.plan.Why)
 	return d.report(ctx, one, "recovered", "ReleaseRecovered", fmt.Sprintf("revision %d was marked failed, so that the next upgrade is accepted: %s", one.verdict.Newest.Number, one.plan.Why))
 }
@@ -353,7 +368,7 @@ func (d *deploys) forget(all []deploy) {
 	gone := func(name types.NamespacedName) bool { return !there[name] }
 	maps.DeleteFunc(d.heard, func(name types.NamespacedName, _ heard) bool { return gone(name) })
 	maps.DeleteFunc(d.said, func(name types.NamespacedName, _ string) bool { return gone(name) })
-	maps.DeleteFunc(d.recovered, func(_ types.NamespacedName, at time.Time) bool { return d.Clock.Since(at) >= recoverEvery })
+	maps.DeleteFunc(d.recovered, func(_ types.NamespacedName, at time.Time) bool { return d.Now().Sub(at) >= recoverEvery })
 }
 
 // failed logs an error once, until it is another one or none.

@@ -138,11 +138,17 @@ func (w *deployWatch) told() string {
 
 func (w *deployWatch) statusOf(name string) string {
 	w.t.Helper()
-	record := &corev1.ConfigMap{}
-	if err := w.Client.Get(w.t.Context(), client.ObjectKey{Namespace: "shop", Name: "sh.helm.release.v1." + name + ".v2"}, record); err != nil {
+	return w.labelOf("sh.helm.release.v1." + name + ".v2")
+}
+
+// labelOf is the status that a record's label tells.
+func (w *deployWatch) labelOf(record string) string {
+	w.t.Helper()
+	c := &corev1.ConfigMap{}
+	if err := w.Client.Get(w.t.Context(), client.ObjectKey{Namespace: "shop", Name: record}, c); err != nil {
 		w.t.Fatal(err)
 	}
-	return record.Labels["status"]
+	return c.Labels["status"]
 }
 
 func (w *deployWatch) renew(name string) {
@@ -246,6 +252,24 @@ func TestSilenceCountsFromWhenThisProcessBeganToWatch(t *testing.T) {
 	}
 }
 
+// A controller that has just started must not say of a silent guard that it lives, nor take back what the one before it told.
+func TestASilentGuardIsNeitherAliveNorDeadUntilItWasWatched(t *testing.T) {
+	w := newDeployWatch(t, release.PolicyReport)
+	look := func() deploy {
+		all := []deploy{deployOf(release.PendingUpgrade, func(d *deploy) { d.Lease.ResourceVersion = "5" })} // silent for an hour by the API server's clock
+		w.decide(all, nil, nil)
+		return all[0]
+	}
+	first := look()
+	if m, _ := first.message(); !first.watched || first.verdict.State != release.Unknown || first.plan.Action != release.DoNothing || m.Key != "" {
+		t.Errorf("at first it is %s, %s, and told %+v", first.verdict.State, first.plan.Action, m)
+	}
+	w.clock.Step(3 * time.Minute)
+	if then := look(); then.watched || then.verdict.State != release.Abandoned || then.plan.Action != release.DoReport {
+		t.Errorf("after the lease's duration it is %s, %s", then.verdict.State, then.plan.Action)
+	}
+}
+
 func TestManyGuardsThatFallSilentTogetherAreOneIncident(t *testing.T) {
 	for count, want := range map[int]string{3: "failed", 4: "pending-upgrade"} {
 		var objects []client.Object
@@ -283,6 +307,36 @@ func TestAReleaseIsRecoveredOnceAnHour(t *testing.T) {
 	}
 }
 
+// The next deploy is left too, and meanwhile another controller leads: the record of the first one tells when it was recovered.
+func TestAReleaseIsRecoveredOnceAnHourWhoeverLeads(t *testing.T) {
+	w := newDeployWatch(t, release.PolicyForward, guarded("web")...)
+	w.pass(15 * time.Minute)
+	next := pendingRelease("web", "d-next")
+	for _, o := range next {
+		if o.GetName() == "sh.helm.release.v1.web.v2" {
+			record, _ := o.(*corev1.ConfigMap)
+			record.Name, record.Labels["version"] = "sh.helm.release.v1.web.v3", "3"
+			document := `{"name":"web","version":3,"info":{"status":"pending-upgrade"}}`
+			record.Data["release"] = base64.StdEncoding.EncodeToString([]byte(document))
+			lease := guardOf("web", "d-next")
+			lease.Annotations[v1.AnnotationDeployRevision] = "3"
+			if err := errors.Join(w.Client.Create(t.Context(), record), w.Client.Delete(t.Context(), guardOf("web", "")), w.Client.Create(t.Context(), lease)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.deploys = newDeploys(w.DeployOptions, logr.Discard(), w.metrics)
+	w.pass(10 * time.Minute)
+	status := func() string { return w.labelOf("sh.helm.release.v1.web.v3") }
+	if status() != "pending-upgrade" || !strings.Contains(w.told(), "less than an hour ago") {
+		t.Errorf("it is %s: %s", status(), w.told())
+	}
+	w.pass(time.Hour)
+	if status() != "failed" {
+		t.Errorf("after an hour it is %s", status())
+	}
+}
+
 func TestARefusedRecoveryIsToldAndStopsNoOther(t *testing.T) {
 	w := newDeployWatch(t, release.PolicyForward, append(guarded("web"), guarded("shop")...)...)
 	w.refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", nil)
@@ -305,6 +359,23 @@ func TestADamagedRecordIsNamedAndStopsNoOther(t *testing.T) {
 	w.pass(15 * time.Minute)
 	if told := w.told(); !strings.Contains(told, "release torn: record configmap/sh.helm.release.v1.torn.v3") || w.statusOf("web") != "failed" {
 		t.Errorf("told %s; web is %s", told, w.statusOf("web"))
+	}
+	if got := w.metric("tidemark_release_unreadable"); got != 1 {
+		t.Errorf("unreadable is %v", got)
+	}
+}
+
+func TestARecordWhosePayloadIsTornIsNamed(t *testing.T) {
+	records := pendingRelease("web", "d-web")
+	for _, o := range records {
+		if c, is := o.(*corev1.ConfigMap); is && c.Labels["version"] == "2" {
+			c.Data["release"] = "H4sI" // gzip, and no more of it
+		}
+	}
+	w := newDeployWatch(t, release.PolicyForward, append(records, guardOf("web", "d-web"))...)
+	w.pass(45 * time.Minute)
+	if told := w.told(); !strings.Contains(told, "configmap/sh.helm.release.v1.web.v2 cannot be read") || w.statusOf("web") != "pending-upgrade" {
+		t.Errorf("it is %s: told %s", w.statusOf("web"), told)
 	}
 	if got := w.metric("tidemark_release_unreadable"); got != 1 {
 		t.Errorf("unreadable is %v", got)

@@ -2,7 +2,9 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -16,6 +18,8 @@ import (
 const (
 	// pagingSource is the name of the set of what holds of Helm releases.
 	pagingSource = "releases"
+	// silentKey is that of the one message for guards that fell silent together.
+	silentKey = "releases/silent"
 	// cancelledFor is for how long it is told that a deploy was cancelled, once, after it ended.
 	cancelledFor = 24 * time.Hour
 
@@ -45,11 +49,15 @@ func (d *deploys) tellPeople(all []deploy, incomplete bool) {
 	}
 	if together > staleTogether {
 		holds = append(holds, notify.Message{
-			Key: "releases/silent", Alert: "TidemarkGuardsSilent", Severity: notify.Page, Runbook: runbooks + "TidemarkGuardsSilent.md",
+			Key: silentKey, Alert: "TidemarkGuardsSilent", Severity: notify.Page, Runbook: runbooks + "TidemarkGuardsSilent.md",
 			Title: fmt.Sprintf("%d guards of deploys fell silent together: one failure of the cluster, or of what runs the jobs; nothing is recovered", together),
 		})
 	}
-	d.Notifier.Sync(pagingSource, holds, func(string) bool { return incomplete })
+	d.Notifier.Sync(pagingSource, holds, func(key string) bool {
+		return incomplete || slices.ContainsFunc(all, func(one deploy) bool {
+			return one.watched && (key == silentKey || strings.HasPrefix(key, one.prefix()))
+		})
+	})
 }
 
 // message is what people are told of one release; its Key is "" for nothing, and once says that it happened and is over.
@@ -93,8 +101,11 @@ func (d deploy) message() (m notify.Message, once bool) {
 }
 
 func (d deploy) key(what, which string) string {
-	return fmt.Sprintf("release/%s/%s/%s/%s", d.Namespace, d.Name, what, which)
+	return d.prefix() + what + "/" + which
 }
+
+// prefix is that of the keys of all messages about the release.
+func (d deploy) prefix() string { return fmt.Sprintf("release/%s/%s/", d.Namespace, d.Name) }
 
 // ending says what ended the command, as far as that is known.
 func (d deploy) ending() string {

@@ -54,7 +54,7 @@ func TestPayloadAndLabelAreMarkedFailedInOneWrite(t *testing.T) {
 				return c.Patch(ctx, o, p, opts...)
 			},
 		})
-		if err := MarkFailed(t.Context(), c, "shop", revision(t, c, kind), "left"); err != nil {
+		if err := MarkFailed(t.Context(), c, "shop", revision(t, c, kind), Mark{Description: "left", Unasked: noon}); err != nil {
 			t.Fatal(err)
 		}
 		r := revision(t, c, kind)
@@ -63,7 +63,7 @@ func TestPayloadAndLabelAreMarkedFailedInOneWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := packed.Unpack()
-		if err != nil || p.Info.Status != release.Failed || r.Status != release.Failed || p.Manifest != "m" || writes != 1 {
+		if err != nil || p.Info.Status != release.Failed || r.Status != release.Failed || p.Manifest != "m" || writes != 1 || !r.Recovered.Equal(noon) {
 			t.Errorf("%s: label %s, payload %+v, %d writes, %v", kind, r.Status, p, writes, err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestOnlyWhatWasDecidedOnIsMarked(t *testing.T) {
 			c := fake.NewClientBuilder().WithObjects(record("Secret", tc.document)).Build()
 			r := revision(t, c, "Secret")
 			tc.change(t, c)
-			err := MarkFailed(t.Context(), c, "shop", r, "left")
+			err := MarkFailed(t.Context(), c, "shop", r, Mark{Description: "left"})
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "secret/sh.helm.release.v1.web.v2 in namespace shop") {
 				t.Errorf("error %v", err)
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,8 +79,10 @@ func Decode(kind string, m metav1.Object) (name string, r release.Revision, err 
 	case text[LabelStatus] == "":
 		err = fmt.Errorf("label %q is missing", LabelStatus)
 	}
+	recovered, _ := time.Parse(time.RFC3339, m.GetAnnotations()[v1.AnnotationRecovered]) // what somebody broke tells nothing
 	return name, release.Revision{
 		Record: m.GetName(), Kind: kind, ResourceVersion: m.GetResourceVersion(), Number: number,
 		Status: release.Status(text[LabelStatus]), Created: m.GetCreationTimestamp().Time, Deploy: text[v1.LabelDeploy],
+		Recovered: recovered,
 	}, err
 }

@@ -120,7 +120,7 @@ func sameAs(seen *Seen, again *Seen, now time.Time) error {
 // act carries out a plan. The pending revision is marked failed first, whatever follows: only one of several that try can do so,
 // and no revision is left pending below the newer one.
 func (c Clients) act(ctx context.Context, seen *Seen, r Result, q Request) error {
-	if err := helm.MarkFailed(ctx, c.API, seen.Namespace, r.Verdict.Newest, helm.LeftByItsProcess); err != nil {
+	if err := helm.MarkFailed(ctx, c.API, seen.Namespace, r.Verdict.Newest, helm.Mark{Description: helm.LeftByItsProcess}); err != nil {
 		return err
 	}
 	switch r.Plan.Action {

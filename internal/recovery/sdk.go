@@ -67,7 +67,7 @@ func (c Clients) settle(ctx context.Context, seen *Seen, number int64) error {
 	if newest.Number != number || newest.Status != release.PendingRollback {
 		return nil
 	}
-	return helm.MarkFailed(ctx, c.API, seen.Namespace, newest, "Rollback failed; marked failed")
+	return helm.MarkFailed(ctx, c.API, seen.Namespace, newest, helm.Mark{Description: "Rollback failed; marked failed"})
 }
 
 // uninstall does what `helm uninstall` does.

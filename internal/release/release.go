@@ -59,6 +59,8 @@ type Revision struct {
 	Created time.Time
 	// Deploy is the id of the guarded deploy that wrote the record; "" when none is told.
 	Deploy string
+	// Recovered is when the controller marked the revision failed by itself; zero when it has not.
+	Recovered time.Time
 }
 
 // JobPod is where a guard runs, when that is in a pod of the release's own cluster.
