@@ -28,15 +28,20 @@ type deployed struct {
 	chart string
 }
 
-// deploy installs the release, with plain helm.
+// deploy installs the release on the shared lab, with plain helm.
 func deploy(t *testing.T, namespace string) *deployed {
 	t.Helper()
 	t.Parallel()
-	s := venue{t, shared.lab}.open(namespace, "")
-	chart, err := scenario.Chart(t.TempDir())
+	return deployOn(venue{t, shared.lab}, namespace)
+}
+
+func deployOn(v venue, namespace string) *deployed {
+	v.t.Helper()
+	s := v.open(namespace, "")
+	chart, err := scenario.Chart(v.t.TempDir())
 	s.must(err)
-	if _, _, err := s.Lab.Helm(t.Context(), "install", "checkout", chart, "-n", namespace, "--wait"); err != nil {
-		t.Fatal(err)
+	if _, _, err := s.Lab.Helm(v.t.Context(), "install", "checkout", chart, "-n", namespace, "--wait"); err != nil {
+		v.t.Fatal(err)
 	}
 	return &deployed{s, chart}
 }

@@ -71,6 +71,23 @@ func (in *inbox) alsoTo(address string) {
 	}
 }
 
+// pages has messages to a person come here, and all that no route fits go to the other inbox; for a controller that is not started
+// yet.
+func (in *inbox) pages(person string, fallback *inbox) {
+	in.t.Helper()
+	config := strings.Replace(inboxConfig, "fallback: [inbox]",
+		"- {name: other, webhook: {urlFrom: other-url, tokenFrom: token}}\npeople: {"+person+": [inbox]}\nfallback: [other]", 1)
+	url, err := os.ReadFile(filepath.Join(fallback.dir, "url"))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	for name, text := range map[string]string{"notifications.yaml": config, "other-url": string(url)} {
+		if err := os.WriteFile(filepath.Join(in.dir, name), []byte(text), 0o600); err != nil {
+			in.t.Fatal(err)
+		}
+	}
+}
+
 func (in *inbox) serve(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(r.Body)
 	var m message
