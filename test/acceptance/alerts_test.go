@@ -91,12 +91,12 @@ func TestEveryMetricThatAlertsAndDashboardUseIsScrapedFromTheController(t *testi
 	v := alonePinned(t)
 	in := newInbox(t)
 	in.alsoTo("http://127.0.0.1:1") // nobody listens there
-	c := v.watchful(append(in.flags, "--rollout-interval=1s", "--gc-interval=1s", "--kind=example.tidemark.dev/v1/Nowhere=spec.template")...)
+	c := v.watchful(append(in.flags, "--rollout-interval=1s", "--gc-interval=1s", "--release-interval=1s", "--kind=example.tidemark.dev/v1/Nowhere=spec.template")...)
 	s := v.open("alerts", v1.ModeRoll)
 	s.controller = c
 	s.kubectl("label", "namespace", s.Namespace, v1.AnnotationOwner+"=mail")
 	s.apply(webConfig + program("deployment/good", 2, readsWeb) + program("deployment/held", 1, readsWeb) + program("deployment/stuck", 1, readsWeb) +
-		program("deployment/pinned", 1, readsWeb) + program("deployment/old", 2, readsWeb) + program("statefulset/left", 2, readsWeb))
+		program("deployment/pinned", 1, readsWeb) + program("deployment/old", 2, readsWeb) + program("statefulset/left", 2, readsWeb) + tornRecord("torn", "1"))
 	s.kubectl("annotate", "deployment/pinned", v1.AnnotationMode+"="+v1.ModePin)
 	s.kubectl("annotate", "deployment/old", "statefulset/left", v1.AnnotationMode+"="+v1.ModeObserve)
 	s.kubectl("annotate", "statefulset/left", v1.AnnotationUnfinishedAfter+"=1s")

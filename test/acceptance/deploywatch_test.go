@@ -100,10 +100,19 @@ func (d *deployed) leavesResidue() {
 func (d *deployed) nothingIsAmiss() {
 	d.t.Helper()
 	d.eventually("people to be told of what holds from now on", func() error { return d.controllerHasLooked() })
-	torn := base64.StdEncoding.EncodeToString([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255, 170})
-	for name, labels := range map[string]string{"torn": "version: '1', status: pending-install", "odd": "version: one, status: pending-install"} {
-		d.apply(fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: sh.helm.release.v1.%s.v1, labels: {owner: helm, name: %s, %s}}\ntype: helm.sh/release.v1\nstringData: {release: %s}\n", name, name, labels, torn))
-	}
+	d.apply(tornRecord("torn", "1") + tornRecord("odd", "one"))
+}
+
+// tornRecord is the manifest of Helm's record of a pending revision, of whose payload only the beginning is there.
+func tornRecord(release, version string) string {
+	payload := base64.StdEncoding.EncodeToString([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255, 170})
+	return fmt.Sprintf(`---
+apiVersion: v1
+kind: Secret
+metadata: {name: sh.helm.release.v1.%s.v1, labels: {owner: helm, name: %s, version: %q, status: pending-install}}
+type: helm.sh/release.v1
+stringData: {release: %s}
+`, release, release, version, payload)
 }
 
 // controllerHasLooked is an error until the notifications know what held at the start.
