@@ -58,7 +58,13 @@ type guarded struct {
 // guard starts a guarded upgrade with further flags for helm.
 func (d *deployed) guard(flags []string, helm ...string) *guarded {
 	d.t.Helper()
-	c, err := d.GuardCommand(d.t.Context(), flags, append([]string{"upgrade", "checkout", d.chart, "--wait"}, helm...)...)
+	return d.guardHelm(flags, append([]string{"upgrade", "checkout", d.chart, "--wait"}, helm...)...)
+}
+
+// guardHelm starts a guarded helm.
+func (d *deployed) guardHelm(flags []string, helm ...string) *guarded {
+	d.t.Helper()
+	c, err := d.GuardCommand(d.t.Context(), flags, helm...)
 	d.must(err)
 	g := &guarded{Cmd: c}
 	c.Stdout, c.Stderr = &g.said, &g.said

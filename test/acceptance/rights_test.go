@@ -104,6 +104,8 @@ type bridge struct {
 
 	mu   sync.Mutex
 	open []net.Conn
+	// gate is held while nothing passes.
+	gate sync.RWMutex
 }
 
 func (v venue) bridge() *bridge {
@@ -148,11 +150,33 @@ func (b *bridge) serve() error {
 		b.open = append(b.open, near, far)
 		b.mu.Unlock()
 		pass := func(to, from net.Conn) {
-			_, _ = io.Copy(to, from)
+			_, _ = io.Copy(gated{to, &b.gate}, from)
 			_ = to.Close()
 		}
 		go pass(near, far)
 		go pass(far, near)
+	}
+}
+
+// gated passes on what is written to it when the gate is not held.
+type gated struct {
+	io.Writer
+	gate *sync.RWMutex
+}
+
+// Write implements io.Writer.
+func (g gated) Write(text []byte) (int, error) {
+	g.gate.RLock()
+	defer g.gate.RUnlock()
+	return g.Writer.Write(text)
+}
+
+// part lets nothing pass any more, and connections are neither refused nor ended. What was under way in one is lost when it is healed.
+func (b *bridge) part() (heal func()) {
+	b.gate.Lock()
+	return func() {
+		b.cut()
+		b.gate.Unlock()
 	}
 }
 
