@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -98,14 +99,18 @@ func (s *site) helmReleases(ctx context.Context, namespace string, n, size int) 
 		return err
 	}
 	return each(ctx, n, workers, func(ctx context.Context, i int) error {
-		release := fmt.Sprintf("release-%d", i)
-		return s.api.Create(ctx, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: "sh.helm.release.v1." + release + ".v1",
-				Labels: map[string]string{"owner": "helm", "name": release, "status": "deployed", "version": "1"},
-			},
-			Type: "helm.sh/release.v1",
-			Data: map[string][]byte{"release": payload},
-		})
+		return s.api.Create(ctx, helmRecord(namespace, fmt.Sprintf("release-%d", i), 1, "deployed", payload))
 	})
+}
+
+// helmRecord is the record of a revision as Helm keeps it.
+func helmRecord(namespace, release string, revision int, status string, payload []byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, revision),
+			Labels: map[string]string{"owner": "helm", "name": release, "status": status, "version": strconv.Itoa(revision)},
+		},
+		Type: "helm.sh/release.v1",
+		Data: map[string][]byte{"release": payload},
+	}
 }
