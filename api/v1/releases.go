@@ -40,7 +40,7 @@ const (
 	AnnotationDeploySignal = Domain + "/deploy-signal"
 )
 
-// AnnotationRecovered, on Helm's record of a revision, is when the controller marked the revision failed by itself, in RFC 3339 by the
+// AnnotationRecovered is, on Helm's record of a revision, when the controller marked the revision failed by itself, in RFC 3339 by the
 // API server's clock.
 const AnnotationRecovered = Domain + "/recovered"
 
