@@ -73,8 +73,9 @@ func (k *killings) kill(after time.Duration) {
 	_ = syscall.Kill(g.Process.Pid, syscall.SIGKILL) // it may have ended; helm dies with it
 	g.ended(k.t)
 	k.eventually("helm to die with its guard", func() error { return childless(g.Process.Pid) })
-	history, pending := k.statuses(), false
-	if pending = strings.Contains(history, "pending"); pending {
+	history := k.statuses()
+	pending := strings.Contains(history, "pending")
+	if pending {
 		k.left++
 		k.told(k.lease().Labels[v1.LabelDeploy])
 	}

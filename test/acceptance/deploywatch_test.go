@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,7 +27,7 @@ func TestTheControllerTellsOfADeployThatCannotComeBack(t *testing.T) {
 	v := alone(t)
 	in, others := newInbox(t), newInbox(t)
 	in.pages("ANN", others)
-	flags := append(in.flags, pendingFlags...)
+	flags := slices.Concat(in.flags, pendingFlags)
 	d, other := deployOn(v, "deploy-watch"), deployOn(v, "deploy-residue")
 	other.leavesResidue()
 	d.controller = v.control(flags...)
@@ -55,7 +56,7 @@ func TestTheControllerTellsOfADeployThatCannotComeBack(t *testing.T) {
 
 	labtest.Apply(t, v.lab, forwardRights(t))
 	before := d.kubectl("get", "deployments,replicasets", "-o", "jsonpath={.items[*].metadata.resourceVersion}")
-	d.controller = v.control(append(flags, "--release-policy=forward")...)
+	d.controller = v.control(slices.Concat(flags, []string{"--release-policy=forward"})...)
 	ended := in.gets(d.scene, "checkout", "TidemarkReleaseAbandoned", "resolved")
 	in.gets(d.scene, "checkout", "TidemarkReleaseAbandoned", "firing") // one for both controllers
 	if ended.Key != told.Key || d.statuses() != "1 deployed, 2 failed" {
