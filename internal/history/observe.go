@@ -100,11 +100,43 @@ func (l *Log) next(o Observation) Version {
 	return v
 }
 
-// bound drops the oldest versions beyond [MaxVersions].
+// bound keeps the log to [MaxVersions]. It joins gaps in which nothing is known to have changed, as every start of a controller
+// may leave one, before it drops the oldest version and with it the time of a change.
 func (l *Log) bound() {
-	if n := len(l.Versions) - MaxVersions; n > 0 {
-		l.drop(n)
+	for len(l.Versions) > MaxVersions {
+		if i := l.shortestBetweenGaps(); i > 0 {
+			l.join(i)
+			continue
+		}
+		l.drop(1)
 	}
+}
+
+// shortestBetweenGaps is the version that lasted shortest of those that lie between two gaps and have the content of the versions
+// on either side; 0 when there is none.
+func (l *Log) shortestBetweenGaps() int {
+	best, shortest := 0, time.Duration(0)
+	for i := 1; i+1 < len(l.Versions); i++ {
+		before, v, next := l.Versions[i-1], l.Versions[i], l.Versions[i+1]
+		if !v.Gap || !next.Gap || !v.isAs(before) || !v.isAs(next) {
+			continue
+		}
+		if lasted := next.NotBefore.Sub(v.Seen); best == 0 || lasted < shortest {
+			best, shortest = i, lasted
+		}
+	}
+	return best
+}
+
+// isAs reports whether both are the same content of the same object.
+func (v Version) isAs(o Version) bool {
+	return v.UID == o.UID && v.Immutable == o.Immutable && v.Content.Equal(o.Content)
+}
+
+// join forgets the version i between two gaps, which become one: in it the content may have been any.
+func (l *Log) join(i int) {
+	l.Versions[i+1].NotBefore = l.Versions[i].NotBefore
+	l.Versions = slices.Delete(l.Versions, i, i+1)
 }
 
 // drop forgets the n oldest versions, of which there are more.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -215,5 +216,61 @@ func TestObserveBoundsTheLog(t *testing.T) {
 	}
 	if len(l.Versions) != MaxVersions || !l.Dropped.Equal(at(30)) || !l.Lingering {
 		t.Errorf("got %d versions, dropped before %v, lingering %v", len(l.Versions), l.Dropped, l.Lingering)
+	}
+}
+
+// A controller that starts again after somebody edited an object's metadata cannot tell that the content stayed, and leaves a gap.
+func TestGapsOfManyStartsDoNotCrowdOutAChange(t *testing.T) {
+	var l Log
+	l.Observe(look(0, "1", holding("10m")))
+	l.Observe(look(100, "2", holding("2m")))
+	const starts = 3 * MaxVersions
+	for i := range starts {
+		s := float64(1000 * (i + 1))
+		l.Observe(with(look(s, fmt.Sprint(i+3), holding("2m")), func(o *Observation) { o.EveryEvent, o.Unwatched = false, at(s-10) }))
+	}
+	if len(l.Versions) > MaxVersions || !l.Dropped.IsZero() {
+		t.Fatalf("it has %d versions, and dropped some before %v", len(l.Versions), l.Dropped)
+	}
+	if got, want := windows(l)[:2], (windows(Log{Versions: l.Versions[:2]})); got[0].Seen != 0 || got[1].Seen != 100 || !cmp.Equal(got, want) {
+		t.Errorf("it begins with %v, want the change at 100", got)
+	}
+	whole := func(c digest.Content) digest.Digest { return c.Whole(object) }
+	for _, tc := range []struct {
+		from, to float64
+		known    bool
+	}{
+		{10, 20, true},    // before the change
+		{200, 900, true},  // after it, before the first gap
+		{994, 996, false}, // in a gap
+		{1000*starts + 1, 1000*starts + 100, true},    // after the last
+		{1000*(starts-1) + 1, 1000*starts - 1, false}, // over one
+	} {
+		answer := l.Over(Span{at(tc.from), at(tc.to)}, at(1000*starts+200), whole)
+		if known := answer.Digest != ""; known != tc.known {
+			t.Errorf("from %v to %v: %+v, want known %t", tc.from, tc.to, answer, tc.known)
+		}
+	}
+}
+
+func TestOnlyGapsWithoutAChangeAreJoined(t *testing.T) {
+	for name, differs := range map[string]func(o *Observation, i int){
+		"every content is another":   func(o *Observation, i int) { o.Content = holding(fmt.Sprint(i)) },
+		"every object is another":    func(o *Observation, i int) { o.UID = fmt.Sprint("u", i) },
+		"the content comes and goes": func(o *Observation, i int) { o.Content = holding(fmt.Sprint(i % 2)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l Log
+			for i := range MaxVersions + 3 {
+				s := float64(1000 * (i + 1))
+				l.Observe(with(look(s, fmt.Sprint(i), holding("2m")), func(o *Observation) {
+					o.EveryEvent, o.Unwatched = false, at(s-10)
+					differs(o, i)
+				}))
+			}
+			if len(l.Versions) != MaxVersions || l.Dropped != at(4000) {
+				t.Errorf("it has %d versions, and dropped those before %v", len(l.Versions), l.Dropped)
+			}
+		})
 	}
 }
