@@ -10,6 +10,7 @@ import (
 
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/stamp"
 )
 
 // maxVersions bounds the versions of one fleet that have series of their own; pods of any others are counted together.
@@ -32,7 +33,7 @@ const (
 // does.
 type FleetMetrics struct {
 	verdict, since, versions, pods, behind, differing, dormant, budget, unmatched *prometheus.Desc
-	fleets, looked                                                                *prometheus.Desc
+	fleets, pinned, looked                                                        *prometheus.Desc
 
 	seconds prometheus.Histogram
 	errors  prometheus.Counter
@@ -48,10 +49,22 @@ type lookedAt struct {
 	fleets []measured
 }
 
+// pinned counts the fleets in mode pin.
+func (l *lookedAt) pinned() int {
+	n := 0
+	for i := range l.fleets {
+		if l.fleets[i].mode == stamp.Pin {
+			n++
+		}
+	}
+	return n
+}
+
 // measured is one fleet with what its series say.
 type measured struct {
 	cluster.Target
 	owner  string
+	mode   stamp.Mode
 	result fleet.Result
 	budget time.Duration
 }
@@ -72,6 +85,7 @@ func NewFleetMetrics(registry prometheus.Registerer) (*FleetMetrics, error) {
 		budget:    of("rollout_budget_seconds", "How long a rollout of the workload should take."),
 		unmatched: of("unmatched_references", "Config objects that pods of the fleet read by their own names although their pins name a copy, summed over the pods. There is a series only where there are any."),
 		fleets:    prometheus.NewDesc("tidemark_fleets", "Fleets that the leader looked at, those without series included.", nil, nil),
+		pinned:    prometheus.NewDesc("tidemark_fleets_pinned", "Fleets in mode pin that the leader looked at.", nil, nil),
 		looked:    prometheus.NewDesc("tidemark_fleets_timestamp_seconds", "When the leader last looked at all fleets.", nil, nil),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "tidemark_fleets_look_seconds", Help: "How long a look at all fleets took.", Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60},
@@ -89,7 +103,7 @@ func NewFleetMetrics(registry prometheus.Registerer) (*FleetMetrics, error) {
 
 // Describe implements prometheus.Collector.
 func (m *FleetMetrics) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.verdict, m.since, m.versions, m.pods, m.behind, m.differing, m.dormant, m.budget, m.unmatched, m.fleets, m.looked} {
+	for _, d := range []*prometheus.Desc{m.verdict, m.since, m.versions, m.pods, m.behind, m.differing, m.dormant, m.budget, m.unmatched, m.fleets, m.pinned, m.looked} {
 		out <- d
 	}
 }
@@ -103,6 +117,7 @@ func (m *FleetMetrics) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	out <- prometheus.MustNewConstMetric(m.fleets, prometheus.GaugeValue, float64(len(last.fleets)))
+	out <- prometheus.MustNewConstMetric(m.pinned, prometheus.GaugeValue, float64(last.pinned()))
 	out <- prometheus.MustNewConstMetric(m.looked, prometheus.GaugeValue, float64(last.at.Unix()))
 	for i := range last.fleets {
 		if f := &last.fleets[i]; f.speaks() {

@@ -95,7 +95,7 @@ func (f *fleets) look(ctx context.Context) {
 	for _, w := range sight.Workloads {
 		j := judged{w, w.Judge()}
 		all = append(all, j)
-		l.fleets = append(l.fleets, measured{Target: w.Target, owner: w.Owner, result: j.result, budget: w.Fleet.Budget})
+		l.fleets = append(l.fleets, measured{Target: w.Target, owner: w.Owner, mode: w.Fleet.Mode, result: j.result, budget: w.Fleet.Budget})
 		for _, said := range j.result.Said {
 			remarks = append(remarks, w.Kind.Lower()+"/"+w.Namespace+"/"+w.Name+": "+said)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/fleet"
 	"tidemark.dev/tidemark/internal/history"
+	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
@@ -125,6 +127,43 @@ func TestFleetsAreExportedAsStatusShowsThem(t *testing.T) {
 	if diff := cmp.Diff(want, o.series(t)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+}
+
+func TestFleetsInModePinAreCounted(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	pinned, rolled := drained(now, 0, 1), drained(now, 0, 1)
+	rolled.Name = "other"
+	pinned.Fleet.Mode, rolled.Fleet.Mode = stamp.Pin, stamp.Roll
+	o := newObservatory(t)
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{pinned, rolled}}
+	o.look(t.Context())
+	if got := gauged(t, o.registry, "tidemark_fleets_pinned"); !maps.Equal(got, map[string]float64{"": 1}) {
+		t.Errorf("it is %v", got)
+	}
+}
+
+// gauged gives the values of a gauge by the values of its labels.
+func gauged(t *testing.T, registry prometheus.Gatherer, name string) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetValue())
+			}
+			got[strings.Join(labels, ",")] = m.GetGauge().GetValue()
+		}
+	}
+	return got
 }
 
 func TestFleetWithoutConfigurationHasNoSeries(t *testing.T) {

@@ -2,19 +2,24 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
 )
 
 func TestPinsAreInForceOnceTheAPIServerHadTheTimeToHearOfThem(t *testing.T) {
@@ -72,5 +77,25 @@ func TestPinsAreInForceOnceTheAPIServerHadTheTimeToHearOfThem(t *testing.T) {
 	case <-came:
 	default:
 		t.Error("nobody was told that pins came into force")
+	}
+}
+
+func TestWhatOfModePinMayNotBeLookedAtIsNoReasonForAnAlert(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	metrics, err := NewMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forbidden := interceptor.Funcs{Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+		return apierrors.NewForbidden(schema.GroupResource{}, key.Name, nil)
+	}}
+	found, err := cluster.FindPinning(t.Context(), fake.NewClientBuilder().WithInterceptorFuncs(forbidden).Build())
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics.pinning(found)
+	want := map[string]float64{"policy": 0, "podWebhook": 0, "workloadWebhook": 0, "hidden": 1}
+	if got := gauged(t, registry, "tidemark_pinning"); !maps.Equal(got, want) {
+		t.Errorf("it is %v", got)
 	}
 }

@@ -14,7 +14,7 @@ type pinMetrics struct {
 
 func newPinMetrics() pinMetrics {
 	return pinMetrics{
-		installed: gauges("pinning", "1 while that part of mode pin is installed: the policy or the webhook that rewrites new pods, the webhook on workloads.", "part"),
+		installed: gauges("pinning", "1 while that part of mode pin is installed: the policy or the webhook that rewrites new pods, the webhook on workloads; or, as part hidden, while some of it may not be looked at.", "part"),
 		pods:      gauges("pods_off_their_pins", "Pods that do not read what their pins say. There is a series only where there are any.", "namespace"),
 	}
 }
@@ -25,7 +25,7 @@ func (m pinMetrics) collectors() []prometheus.Collector {
 
 // pinning notes what of mode pin is installed.
 func (m *Metrics) pinning(p cluster.Pinning) {
-	for part, on := range map[string]bool{"policy": p.Policy, "podWebhook": p.Webhook, "workloadWebhook": p.Workloads} {
+	for part, on := range map[string]bool{"policy": p.Policy, "podWebhook": p.Webhook, "workloadWebhook": p.Workloads, "hidden": p.Hidden} {
 		m.pins.installed.WithLabelValues(part).Set(boolean(on))
 	}
 }
