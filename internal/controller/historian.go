@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,6 +89,9 @@ func (h *historian) Start(ctx context.Context) error {
 		}
 	}
 	h.follow(h.index.consumedObjects(), h.clock.Now())
+	if err := h.missEnded(ctx); err != nil {
+		h.log.Error(err, "Cannot look which namespaces ended while nobody led; their history stays until the next start")
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -262,6 +266,23 @@ func (h *historian) ended(ns string) {
 		return
 	}
 	h.soil(ns)
+}
+
+// missEnded looks for namespaces that ended while nobody led, whose history goes as well.
+func (h *historian) missEnded(ctx context.Context) error {
+	there := metav1.PartialObjectMetadataList{}
+	there.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	if err := h.reader.List(ctx, &there); err != nil {
+		return fmt.Errorf("list namespaces: %w", err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for ns := range h.shards {
+		if !slices.ContainsFunc(there.Items, func(m metav1.PartialObjectMetadata) bool { return m.Name == ns }) {
+			h.soil(ns)
+		}
+	}
+	return nil
 }
 
 // flush writes the history of every namespace in which something changed, and reports whether all of it is written.

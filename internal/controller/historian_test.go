@@ -9,9 +9,15 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/history"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -118,5 +124,45 @@ func TestANamespaceThatIsGoneHasItsHistoryLookedAt(t *testing.T) {
 	h.ended("shop")
 	if got := h.takeDirty(); len(got) != 1 || got[0] != "shop" {
 		t.Errorf("to write are %v, want that of shop", got)
+	}
+}
+
+func TestTheHistoryOfANamespaceThatEndedWhileNobodyLedGoesAtTheNextStart(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, _ := newHistorian(t)
+	objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "there"}}}
+	for _, ns := range []string{"there", "ended"} {
+		log := history.Log{Object: workload.Object{Kind: workload.ConfigMap, Namespace: ns, Name: "prices"}}
+		log.Observe(history.Observation{At: noon, Content: digest.OfConfigMap(ns, "prices", map[string]string{"a": "b"}, nil), UID: "1", ResourceVersion: "1"})
+		shards, err := history.Encode([]history.Log{log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: shardName(ns, 0), Labels: map[string]string{v1.LabelHistory: ns}}, Data: shards[0],
+		})
+	}
+	led := lease("me", noon)
+	led.Namespace, led.Name = h.namespace, v1.LeaseLeader
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, led)...).Build()
+	h.client, h.reader = api, api
+	h.signs.saw(led)
+	if err := errors.Join(h.load(t.Context()), h.missEnded(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if !h.flush(t.Context()) {
+		t.Error("it was not written")
+	}
+	left := &corev1.ConfigMapList{}
+	if err := api.List(t.Context(), left); err != nil {
+		t.Fatal(err)
+	}
+	if len(left.Items) != 1 || left.Items[0].Name != shardName("there", 0) {
+		t.Errorf("there are %d histories, want that of the namespace that is there: %v", len(left.Items), left.Items)
 	}
 }
