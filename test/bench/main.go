@@ -22,7 +22,7 @@ import (
 )
 
 // benchmarks in the order in which they run and stand in the document.
-var benchmarks = []benchmark{fanOut, manyToMany, noOp, ballast, status, cleanUp, kill, storm, pinPolicy, check, guard, releases}
+var benchmarks = []benchmark{fanOut, manyToMany, noOp, ballast, status, look, cleanUp, kill, storm, pinPolicy, check, guard, releases}
 
 type options struct {
 	run      string
