@@ -137,9 +137,9 @@ func (s Survey) Read(ctx context.Context) (*Sight, error) {
 		{"pods of Rollouts", r.hideHolders},
 		{"reports", r.readReports},
 		{"history", r.readMemory},
-		{"nodes", r.readNodes},
-		// Last, so that whatever a pod of the list has read is in the history or a change seen here.
+		// So late that whatever a pod of the list has read is in the history or a change seen here.
 		{"configuration", r.readObjects},
+		{"nodes", r.readNodes},
 	}
 	for _, step := range steps {
 		if err := step.do(ctx); err != nil {
