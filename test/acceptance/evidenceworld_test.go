@@ -1,10 +1,10 @@
 package acceptance
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,8 +24,10 @@ type configObject struct {
 	now data
 	// ever is each state that it was put into, in order; being absent is one.
 	ever []written
-	// absentSince is the step that deleted it.
+	// absentSince is the round that deleted it.
 	absentSince int
+	// touched says that its metadata were edited after its content.
+	touched bool
 }
 
 // written is a state of an object with the time at which it was written, for people.
@@ -63,28 +65,20 @@ func (o *configObject) manifest(d data) ctrlclient.Object {
 	return &corev1.Secret{ObjectMeta: meta, Data: d.bytes(), Immutable: &o.immutable}
 }
 
-// world is the scene of the test of evidence: config objects and workloads to which things happen at random.
+// world is one of the scenes of the tests of evidence: config objects and workloads to which things happen at random. Worlds
+// share nodes and controller, and no object.
 type world struct {
 	*scene
-	random    *rand.Rand
+	*land
 	objects   []*configObject
 	workloads []string // kind/name
 	// hot are the objects to which most changes are made for the time being.
-	hot  []*configObject
-	step int
-	// past are the steps so far, for people.
-	past     []string
-	values   int
-	cordoned string
-	// cuts are the times for which nodes were cut off, oldest first; the last may be cut off still, since the step cutSince.
-	cuts     []cut
-	cutSince int
-	// down is the step at which a controller is started again; 0 while one runs.
-	down int
+	hot    []*configObject
+	values int
 }
 
-func newWorld(s *scene, random *rand.Rand) *world {
-	w := &world{scene: s, random: random}
+func newWorld(s *scene, l *land) *world {
+	w := &world{scene: s, land: l}
 	for _, name := range []string{"web", "shared", "files", "calm", "rare", "fixed"} {
 		o := &configObject{Object: workload.Object{Kind: workload.ConfigMap, Namespace: s.Namespace, Name: name}}
 		o.immutable = name == "fixed"
@@ -101,10 +95,10 @@ func newWorld(s *scene, random *rand.Rand) *world {
 	return w
 }
 
-// value is a value that was never used before.
+// value is a value that was never used before; a file that holds it is one of settings.
 func (w *world) value() string {
 	w.values++
-	return fmt.Sprintf("value-%d", w.values)
+	return fmt.Sprintf("value=%d", w.values)
 }
 
 // warm chooses anew which objects change often. The others have the quiet that it takes to know what restarted containers read.
@@ -115,9 +109,13 @@ func (w *world) warm() {
 	}
 }
 
-// object picks one that changes often, or rarely another.
+// object picks one that changes often, or rarely another. Where steps are apart, all change alike, and none is made again
+// under its name while a node may serve it: what such a node serves is unknown on purpose.
 func (w *world) object() *configObject {
-	if w.random.IntN(20) == 0 {
+	switch {
+	case w.apart:
+		return pick(w.random, slices.DeleteFunc(slices.Clone(w.objects), func(o *configObject) bool { return o.immutable }))
+	case w.random.IntN(20) == 0:
 		return pick(w.random, w.objects)
 	}
 	return pick(w.random, w.hot)
@@ -126,7 +124,7 @@ func (w *world) object() *configObject {
 func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
 func (w *world) put(o *configObject, d data) {
-	o.now = d
+	o.now, o.touched = d, false
 	o.ever = append(o.ever, written{time.Now(), d})
 }
 
@@ -139,7 +137,7 @@ func (w *world) create(o *configObject, d data) {
 func (w *world) remove(o *configObject) {
 	w.t.Helper()
 	w.put(o, nil)
-	o.absentSince = w.step
+	o.absentSince = w.round
 	w.must(w.API.Delete(w.t.Context(), o.manifest(nil)))
 }
 
@@ -177,17 +175,9 @@ func (w *world) before(o *configObject) data {
 	}
 }
 
-// event is one of the things that happen.
-type event struct {
-	name   string
-	weight int
-	// happen makes it happen, or reports that it cannot now.
-	happen func() bool
-}
-
-// events are what may happen, to the objects, to the pods and to Tidemark.
+// events are what may happen to the objects and the pods of the world.
 func (w *world) events() []event {
-	return []event{
+	events := []event{
 		{"edit", 22, w.toPresent(w.edit)},
 		{"edit-spare", 6, w.toPresent(func(o *configObject) { w.update(o, w.changed(o, "SPARE")) })},
 		{"edit-back", 6, w.toPresent(func(o *configObject) { w.update(o, w.before(o)) })},
@@ -198,25 +188,24 @@ func (w *world) events() []event {
 		{"replace", 4, w.toPresent(w.replace)},
 		{"exit", 18, w.exit},
 		{"delete-pod", 5, w.deletePod},
-		{"edit-then-exit", 10, w.toPresent(func(o *configObject) { w.edit(o); w.moment(2500); w.exitReader(o) })},
-		{"exit-then-edit", 8, w.toPresent(func(o *configObject) { w.exitReader(o); w.moment(1500); w.edit(o) })},
-		{"delete-pod-then-edit", 6, w.toPresent(func(o *configObject) { w.deletePod(); w.moment(1500); w.edit(o) })},
 		{"delay", 2, w.delay},
 		{"end-delays", 4, w.endDelays},
-		{"drain", 2, w.drain},
-		{"uncordon", 3, w.uncordon},
-		{"cut-off", 1, w.cutOff},
-		{"heal", 2, w.heal},
 		{"restart", 4, func() bool { return w.ask("rollout", "restart", w.workload()) }},
 		{"undo", 4, func() bool { return w.ask("rollout", "undo", w.workload()) }},
 		{"scale", 4, w.scale},
 		{"image", 3, func() bool {
 			return w.ask("set", "image", w.workload(), fmt.Sprintf("*=tidemark-sample:%d", w.random.IntN(5)))
 		}},
-		{"warm", 3, func() bool { w.warm(); return true }},
-		{"stop-controller", 1, w.stop},
-		{"kill-controller", 1, w.kill},
 	}
+	if w.apart {
+		return events
+	}
+	return append(events,
+		event{"warm", 3, func() bool { w.warm(); return true }},
+		event{"edit-then-exit", 10, w.toPresent(func(o *configObject) { w.edit(o); w.moment(2500); w.exitReader(o) })},
+		event{"exit-then-edit", 8, w.toPresent(func(o *configObject) { w.exitReader(o); w.moment(1500); w.edit(o) })},
+		event{"delete-pod-then-edit", 6, w.toPresent(func(o *configObject) { w.deletePod(); w.moment(1500); w.edit(o) })},
+	)
 }
 
 // toPresent lets something happen to an object that is there.
@@ -233,11 +222,6 @@ func (w *world) toPresent(happen func(*configObject)) func() bool {
 
 func (w *world) edit(o *configObject) { w.update(o, w.changed(o, "A", "A", "B", "EXTRA")) }
 
-// moment lets some time pass.
-func (w *world) moment(mostMilliseconds int) {
-	time.Sleep(time.Duration(w.random.IntN(mostMilliseconds)) * time.Millisecond)
-}
-
 func (w *world) thereAndBack(o *configObject) {
 	d := o.now
 	w.update(o, w.changed(o, "A"))
@@ -246,7 +230,8 @@ func (w *world) thereAndBack(o *configObject) {
 }
 
 func (w *world) annotate(o *configObject) {
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, w.step)
+	o.touched = true
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, w.steps)
 	w.must(w.API.Patch(w.t.Context(), o.manifest(nil), ctrlclient.RawPatch("application/merge-patch+json", []byte(patch))))
 }
 
@@ -275,61 +260,14 @@ func (w *world) makeAgain() bool {
 	return false
 }
 
-// close leaves the lab as it was.
-func (w *world) close(ctx context.Context) {
-	if w.down == 0 && w.controller != nil {
-		if err := w.controller.Stop(); err != nil {
-			w.t.Error(err)
-		}
-	}
-	if err := w.Lab.ClearDelays(ctx); err != nil {
-		w.t.Error(err)
-	}
-	if node := w.cutNow(); node != "" {
-		if err := w.Lab.Heal(ctx, node); err != nil {
-			w.t.Error(err)
-		}
-	}
-	if w.cordoned != "" {
-		if _, _, err := w.Lab.Kubectl(ctx, "uncordon", w.cordoned); err != nil {
-			w.t.Error(err)
-		}
-	}
-}
-
-// longest is for how many steps an object, or a node, stays away.
-const longest = 8
-
-// advance lets one thing happen. Objects, nodes and controllers do not stay away for ever.
-func (w *world) advance() string {
-	if w.cutNow() != "" && w.step-w.cutSince > longest {
-		w.heal()
-		return "heal"
-	}
-	if w.down != 0 && w.step >= w.down {
-		w.start()
-		return "start-controller"
-	}
+// advance lets one thing happen to the world. Objects do not stay away for ever.
+func (w *world) advance() {
 	for _, o := range w.objects {
-		if o.now == nil && w.step-o.absentSince > longest {
+		if o.now == nil && w.round-o.absentSince > w.longest {
 			w.create(o, w.before(o))
-			return "make-again"
+			w.took("make-again")
+			return
 		}
 	}
-	events := w.events()
-	total := 0
-	for _, e := range events {
-		total += e.weight
-	}
-	for {
-		n := w.random.IntN(total)
-		for _, e := range events {
-			if n -= e.weight; n < 0 {
-				if e.happen() {
-					return e.name
-				}
-				break
-			}
-		}
-	}
+	w.choose(w.events())
 }

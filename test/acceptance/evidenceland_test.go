@@ -1,0 +1,320 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/test/scenario"
+)
+
+// land is what the worlds of a run share: the nodes, the controller and the course of time.
+type land struct {
+	worlds []*world
+	random *rand.Rand
+	// apart says that steps are spaced beyond all margins, so that no read and no change come near each other by chance.
+	apart bool
+	// margins are those that hold on the lab.
+	margins fleet.Settings
+	// longest is for how many rounds an object, or a node, stays away.
+	longest int
+	// wanted is how many steps there are to be, steps how many there were, in so many rounds.
+	wanted, steps, round int
+	// happened counts the steps by what happened; past are all of them, for people.
+	happened map[string]int
+	past     []string
+
+	program *scenario.Controller
+	// down is the round in which a controller is started again; 0 while one runs.
+	down     int
+	cordoned string
+	// cuts are the times for which nodes were cut off, oldest first; the last may be cut off still, since the round cutSince.
+	cuts     []cut
+	cutSince int
+}
+
+// stage is the first world's scene, for what concerns all of them.
+func (l *land) stage() *scene { return l.worlds[0].scene }
+
+// event is one of the things that happen.
+type event struct {
+	name   string
+	weight int
+	// happen makes it happen, or reports that it cannot now.
+	happen func() bool
+}
+
+// choose lets one of the events happen. In the second half of the run, what has not happened yet comes first.
+func (l *land) choose(events []event) {
+	if 2*l.steps > l.wanted {
+		for _, e := range events {
+			if l.happened[e.name] == 0 && e.happen() {
+				l.took(e.name)
+				return
+			}
+		}
+	}
+	total := 0
+	for _, e := range events {
+		total += e.weight
+	}
+	for {
+		n := l.random.IntN(total)
+		for _, e := range events {
+			if n -= e.weight; n < 0 {
+				if e.happen() {
+					l.took(e.name)
+					return
+				}
+				break
+			}
+		}
+	}
+}
+
+// took notes a step.
+func (l *land) took(what string) {
+	l.steps++
+	l.happened[what]++
+	l.past = append(l.past, fmt.Sprintf("%s step %d: %s", time.Now().UTC().Format(time.StampMilli), l.steps, what))
+}
+
+// events are what may happen to the nodes and to the controller.
+func (l *land) events() []event {
+	return []event{
+		{"drain", 2, l.drain},
+		{"uncordon", 3, l.uncordon},
+		{"cut-off", 1, l.cutOff},
+		{"heal", 2, l.heal},
+		{"stop-controller", 1, l.stop},
+		{"kill-controller", 1, l.kill},
+	}
+}
+
+// oneIn is in how many rounds something happens to the land.
+const oneIn = 6
+
+// advance plays a round: something happens to each world, and rarely to the land, where steps are apart in a round of its own.
+// Nodes and controllers do not stay away for ever.
+func (l *land) advance() {
+	l.round++
+	before := l.steps
+	switch {
+	case l.cutNow() != "" && l.round-l.cutSince > l.longest:
+		l.heal()
+		l.took("heal")
+	case l.down == 0 && l.ended():
+		l.start()
+		l.took("lead-lost")
+	case l.down != 0 && l.round >= l.down:
+		l.start()
+		l.took("start-controller")
+	case l.random.IntN(oneIn) == 0:
+		l.choose(l.events())
+	}
+	if l.apart && l.steps > before {
+		return
+	}
+	for _, w := range l.worlds {
+		w.advance()
+	}
+}
+
+// moment lets some time pass.
+func (l *land) moment(mostMilliseconds int) {
+	time.Sleep(time.Duration(l.random.IntN(mostMilliseconds)) * time.Millisecond)
+}
+
+// linger lets time pass after a round: mostly none, and rarely enough for calm; or, where steps are apart, until for as long
+// as the margins reach nothing happened and no container started.
+func (l *land) linger() {
+	if l.apart {
+		l.rest()
+		return
+	}
+	switch n := l.random.IntN(10); {
+	case n < 6:
+		l.moment(2000)
+	case n == 6:
+		time.Sleep(4 * time.Second)
+	}
+}
+
+// longestRest bounds the wait for calm: where a node is cut off, or an object is away, some pods start when they can.
+const longestRest = 45 * time.Second
+
+func (l *land) rest() {
+	began := time.Now()
+	last := began
+	for time.Since(last) < reach(l.margins) && time.Since(began) < longestRest {
+		time.Sleep(500 * time.Millisecond)
+		for _, w := range l.worlds {
+			running, err := w.Running(w.t.Context())
+			w.must(err)
+			for _, s := range running {
+				last = later(last, s.Started)
+			}
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func (l *land) drain() bool {
+	if l.cordoned != "" {
+		return false
+	}
+	s := l.stage()
+	l.cordoned = pick(l.random, s.Lab.Nodes())
+	_, _, err := s.Lab.Kubectl(s.t.Context(), "drain", l.cordoned, "--ignore-daemonsets", "--force", "--timeout=10s")
+	if err != nil {
+		s.t.Logf("step %d: %v", l.steps, err) // pods that leave slowly are no matter here
+	}
+	return true
+}
+
+func (l *land) uncordon() bool {
+	if l.cordoned == "" {
+		return false
+	}
+	s := l.stage()
+	_, _, err := s.Lab.Kubectl(s.t.Context(), "uncordon", l.cordoned)
+	s.must(err)
+	l.cordoned = ""
+	return true
+}
+
+// cut is a time for which a node was cut off; without an end while it is.
+type cut struct {
+	node     string
+	from, to time.Time
+}
+
+// cutNow is the node that is cut off, "" when none is.
+func (l *land) cutNow() string {
+	if n := len(l.cuts); n > 0 && l.cuts[n-1].to.IsZero() {
+		return l.cuts[n-1].node
+	}
+	return ""
+}
+
+func (l *land) cutOff() bool {
+	if l.cutNow() != "" {
+		return false
+	}
+	s := l.stage()
+	node := pick(l.random, s.Lab.Nodes())
+	l.cuts, l.cutSince = append(l.cuts, cut{node: node, from: time.Now()}), l.round
+	s.must(s.Lab.Partition(s.t.Context(), node))
+	return true
+}
+
+func (l *land) heal() bool {
+	node := l.cutNow()
+	if node == "" {
+		return false
+	}
+	s := l.stage()
+	s.must(s.Lab.Heal(s.t.Context(), node))
+	l.cuts[len(l.cuts)-1].to = time.Now()
+	return true
+}
+
+// stale is for how long a kubelet that is connected again may serve what it knew before: so long may it wait, at most,
+// before it tries anew to watch an object.
+const stale = time.Minute
+
+// wasCutSince reports whether the node was cut off, or served what it knew before it was, at the time or later.
+func (l *land) wasCutSince(node string, at time.Time) bool {
+	return slices.ContainsFunc(l.cuts, func(c cut) bool {
+		return c.node == node && (c.to.IsZero() || at.Before(c.to.Add(stale)))
+	})
+}
+
+// wasCutAt is wasCutSince at the time only.
+func (l *land) wasCutAt(node string, at time.Time) bool {
+	return slices.ContainsFunc(l.cuts, func(c cut) bool {
+		return c.node == node && at.After(c.from) && (c.to.IsZero() || at.Before(c.to.Add(stale)))
+	})
+}
+
+// controllerFlags let rollouts happen as often as they are wanted.
+var controllerFlags = []string{"--storm-rolls=0"}
+
+func (l *land) start() {
+	s := l.stage()
+	c, err := scenario.Start(s.t.Context(), shared.lab, scenario.Program{Binary: shared.binary, Flags: controllerFlags})
+	s.must(err)
+	l.program, s.controller, l.down = c, c, 0
+}
+
+// ended reports whether the controller gave up because it could not renew its Lease, as it must on a machine that is too busy.
+func (l *land) ended() bool {
+	select {
+	case <-l.program.Ended():
+	default:
+		return false
+	}
+	if s := l.stage(); !strings.Contains(l.program.Log(), "leader election lost") {
+		s.t.Fatalf("the controller ended by itself:\n%s", tail(l.program.Log(), 40))
+	}
+	return true
+}
+
+// stop stops the controller, and starts it at once or after some rounds.
+func (l *land) stop() bool {
+	if l.down != 0 || l.ended() {
+		return false
+	}
+	l.stage().must(l.program.Stop())
+	l.away(l.random.IntN(8))
+	return true
+}
+
+func (l *land) kill() bool {
+	if l.down != 0 || l.ended() {
+		return false
+	}
+	l.stage().must(l.program.Kill())
+	l.away(2 + l.random.IntN(12))
+	return true
+}
+
+// away leaves the land without a controller for some rounds; where steps are apart for none, as the next would come too near.
+func (l *land) away(rounds int) {
+	l.down = l.round + rounds
+	if l.apart {
+		l.start()
+	}
+}
+
+// close leaves the lab as it was.
+func (l *land) close(ctx context.Context) {
+	s := l.stage()
+	var errs []error
+	if l.down == 0 && l.program != nil && !l.ended() {
+		errs = append(errs, l.program.Stop())
+	}
+	errs = append(errs, s.Lab.ClearDelays(ctx))
+	if node := l.cutNow(); node != "" {
+		errs = append(errs, s.Lab.Heal(ctx, node))
+	}
+	if l.cordoned != "" {
+		_, _, err := s.Lab.Kubectl(ctx, "uncordon", l.cordoned)
+		errs = append(errs, err)
+	}
+	for _, err := range errs {
+		if err != nil {
+			s.t.Error(err)
+		}
+	}
+}
