@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -230,22 +231,25 @@ func (c *checker) credentials() {
 		if config.Kind != workload.ConfigMap || ignored(config) {
 			continue
 		}
-		settings := c.settings[config]
-		for _, path := range settings.Sorted() {
-			name := path.Setting
-			if name == "" {
-				name = path.Key
-			}
-			what := credential.Certain(name, settings[path].Reveal())
-			if what == "" {
-				continue
-			}
+		accused := accuse(c.settings[config])
+		for _, path := range slices.SortedFunc(maps.Keys(accused), keys.Path.Compare) {
 			c.add(Finding{
 				Rule: SecretInConfigMap, Object: objectText(config.Object), Key: shown(path, config.Kind), At: config.At(path.Key),
-				Why: fmt.Sprintf("The value of %s is %s.", shown(path, config.Kind), what), excusable: []map[string]string{config.Annotations},
+				Why: fmt.Sprintf("The value of %s is %s.", shown(path, config.Kind), accused[path]), excusable: []map[string]string{config.Annotations},
 			})
 		}
 	}
+}
+
+// accuse tells of which settings the value is surely a credential, with what it is.
+func accuse(settings keys.Settings) map[keys.Path]string {
+	accused := map[keys.Path]string{}
+	for path, value := range settings {
+		if what := credential.Certain(cmp.Or(path.Setting, path.Key), value.Reveal()); what != "" {
+			accused[path] = what
+		}
+	}
+	return accused
 }
 
 // pipelines finds CI workflows that cancel their deploys.

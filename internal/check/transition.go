@@ -170,6 +170,9 @@ func (t *transition) sure(r reading, from, to keys.Path) certainty {
 
 // gathered replaces settings that are gone by the section, or the key, that is gone with all of them.
 func gathered(gone []keys.Path, present keys.Settings) []keys.Path {
+	if len(gone) == 0 {
+		return nil
+	}
 	stays := map[keys.Path]bool{}
 	for p := range present {
 		for _, q := range p.Above() {

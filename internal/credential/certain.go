@@ -25,9 +25,6 @@ var certain = []struct {
 }
 
 var (
-	// secretName matches the end of a name whose value is the secret itself, not something about it.
-	secretName = regexp.MustCompile(`(?i)(^|[\s.\-])(passw(or)?d|passphrase|pwd|secret|token|api[\s.\-]?key|secret[\s.\-]?key|private[\s.\-]?key|` +
-		`access[\s.\-]?key|encryption[\s.\-]?key|signing[\s.\-]?key|auth[\s.\-]?key)$`)
 	// placeholder matches a value that stands for one that is put in later, or that names where it is.
 	placeholder = regexp.MustCompile(`^[\s"']*([$<{%]|\(\(|/|\.{1,2}/|file:|vault:|env:|ref\+|https?://)|^\*+$|[\s{}]|\.(pem|key|crt|txt|ya?ml|json)$`)
 	// described matches values that say which, not what.
@@ -42,10 +39,23 @@ func Certain(name, value string) string {
 			return c.what
 		}
 	}
-	if secretName.MatchString(split(name)) && isSecretText(strings.TrimSpace(value)) {
+	if isSecretName(name) && isSecretText(strings.TrimSpace(value)) {
 		return "by its name a credential"
 	}
 	return ""
+}
+
+// secretNames end a name whose value is the secret itself, not something about it: one word, or two.
+var secretNames = []string{
+	"password", "passwd", "passphrase", "pwd", "secret", "token",
+	"apikey", "secretkey", "privatekey", "accesskey", "encryptionkey", "signingkey", "authkey",
+}
+
+// isSecretName reports whether the value of that name is a secret.
+func isSecretName(name string) bool {
+	words := strings.FieldsFunc(strings.ToLower(split(name)), func(r rune) bool { return strings.ContainsRune(" .-", r) })
+	n := len(words)
+	return n > 0 && slices.Contains(secretNames, words[n-1]) || n > 1 && slices.Contains(secretNames, words[n-2]+words[n-1])
 }
 
 // isSecretText reports whether a value that has a credential's name can be the credential.

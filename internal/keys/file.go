@@ -37,7 +37,7 @@ type File struct {
 	// the file is a YAML stream, none where the value is text or opaque.
 	Documents []any
 
-	settings map[string]Value
+	settings Settings
 }
 
 // Parse reads the value of a key. Its format is that of the key's name (app.yaml, log4j.properties, .env), or told by the
@@ -45,13 +45,13 @@ type File struct {
 func Parse(key, value string) File {
 	format, named := byName(key)
 	if !named {
-		return guess(path.Ext(key), value)
+		return guess(key, value)
 	}
 	if strings.TrimSpace(value) == "" {
 		return File{Format: Text}
 	}
 	f := File{Format: format}
-	f.read(value)
+	f.read(key, value)
 	return f
 }
 
@@ -77,13 +77,13 @@ func byName(name string) (Format, bool) {
 
 // guess tells the format of a value by itself. What it cannot tell is text, which is no loss to speak of: run.sh and nginx.conf
 // are other languages, whatever some of their lines look like.
-func guess(extension, value string) File {
-	format := sniff(extension, strings.TrimSpace(value))
+func guess(key, value string) File {
+	format := sniff(path.Ext(key), strings.TrimSpace(value))
 	f := File{Format: format}
 	if format == Text {
 		return f
 	}
-	f.read(value)
+	f.read(key, value)
 	for _, d := range f.Documents {
 		if _, isMap := d.(map[string]any); !isMap {
 			return File{Format: Text}
@@ -138,11 +138,11 @@ func assignments(value string) Format {
 	return format
 }
 
-// read fills the file in from its text, or says why it is opaque.
-func (f *File) read(text string) {
+// read fills the file of a key in from its text, or says why it is opaque.
+func (f *File) read(key, text string) {
 	documents, why := decode(f.Format, text)
 	if why == "" {
-		f.settings, why = flatten(documents)
+		f.settings, why = flatten(key, documents)
 	}
 	if why != "" {
 		f.Opaque = why

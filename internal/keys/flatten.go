@@ -11,14 +11,15 @@ import (
 
 // flattener gathers the settings of one file within the bounds of a file.
 type flattener struct {
-	settings map[string]Value
+	key      string
+	settings Settings
 	names    int
 	why      string
 }
 
-// flatten lists the settings of documents, or says why it does not.
-func flatten(documents []any) (map[string]Value, string) {
-	f := flattener{settings: map[string]Value{}}
+// flatten lists the settings of the documents of a key, or says why it does not.
+func flatten(key string, documents []any) (Settings, string) {
+	f := flattener{key: key, settings: Settings{}}
 	for i, d := range documents {
 		prefix := ""
 		if i > 0 {
@@ -77,15 +78,16 @@ func (f *flattener) list(path string, list []any, depth int) {
 }
 
 func (f *flattener) set(path string, v Value) {
+	p := Path{f.key, path}
 	f.names += len(path)
 	if len(f.settings) >= maxSettings || f.names > maxNames {
 		f.why = fmt.Sprintf("has more than %d settings, or names that are too long", maxSettings)
 		return
 	}
-	if other, repeated := f.settings[path]; repeated {
+	if other, repeated := f.settings[p]; repeated {
 		v = Value{kindList, other.text + "\x00" + v.text}
 	}
-	f.settings[path] = v
+	f.settings[p] = v
 }
 
 func join(path, name string) string {

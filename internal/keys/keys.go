@@ -79,9 +79,11 @@ func Flatten(data map[string]string) (Settings, []Opaque) {
 		if f.settings == nil {
 			settings[Path{Key: key}] = NewValue(data[key])
 		}
-		for setting, value := range f.settings {
-			settings[Path{key, setting}] = value
+		if len(settings) == 0 && f.settings != nil {
+			settings = f.settings // the whole object, mostly: none of it is copied
+			continue
 		}
+		maps.Copy(settings, f.settings)
 	}
 	return settings, opaque
 }

@@ -157,9 +157,3 @@ func (s *Set) Resolve(file string, source func(string) string) {
 		}
 	}
 }
-
-func (s *Set) passOver(at Position, why string) {
-	if !s.Lenient {
-		s.Remarks = append(s.Remarks, at.String()+" "+why+" and is passed over")
-	}
-}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -47,23 +49,90 @@ func (s *Set) Read(file, text string) error {
 	if s.Configs == nil {
 		s.Configs, s.Namespaces = map[workload.Object]*Config{}, map[string]map[string]string{}
 	}
-	for _, d := range split(text) {
-		if err := s.document(file, d); err != nil {
-			return err
+	for _, r := range s.readers(file, split(text)) {
+		if r.err != nil {
+			return r.err
 		}
+		s.take(r)
 	}
 	return nil
 }
 
-func (s *Set) document(file string, d document) error {
+// readers read the documents of a file, as many at a time as there are processors.
+func (s *Set) readers(file string, documents []document) []*reader {
+	readers := make([]*reader, len(documents))
+	work := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range work {
+				d := documents[i]
+				r := &reader{set: s, at: Position{File: file, Line: d.line, Source: d.source}}
+				r.err = r.document(d)
+				readers[i] = r
+			}
+		})
+	}
+	for i := range documents {
+		work <- i
+	}
+	close(work)
+	workers.Wait()
+	return readers
+}
+
+// take adds what a document has.
+func (s *Set) take(r *reader) {
+	s.Objects += r.objects
+	s.Remarks = append(s.Remarks, r.remarks...)
+	s.Workloads = append(s.Workloads, r.workloads...)
+	s.Pipelines = append(s.Pipelines, r.pipelines...)
+	for _, n := range r.namespaces {
+		s.Namespaces[n.name] = n.labels
+	}
+	for _, c := range r.configs {
+		if _, twice := s.Configs[c.Object]; twice {
+			s.Remarks = append(s.Remarks, fmt.Sprintf("%s: %s is there twice, and the last one counts", c.Position, c.Relative("")))
+		}
+		s.Configs[c.Object] = c
+	}
+}
+
+// wanted reports whether objects of a kind are read.
+func (s *Set) wanted(kind string) bool {
+	return kind == "ConfigMap" || kind == "Secret" || kind == "Namespace" || strings.HasSuffix(kind, "List") ||
+		slices.ContainsFunc(s.Kinds, func(k Kind) bool { return k.Kind == kind })
+}
+
+// reader reads one document into what it has, apart from the set, which others read beside it.
+type reader struct {
+	// set says what to look for; nothing is added to it.
+	set *Set
+	// at is where the document begins.
+	at Position
+
+	configs    []*Config
+	workloads  []*Workload
+	namespaces []namespace
+	pipelines  []*Pipeline
+	objects    int
+	remarks    []string
+	err        error
+}
+
+type namespace struct {
+	name   string
+	labels map[string]string
+}
+
+func (r *reader) document(d document) error {
 	if d.blank() {
 		return nil
 	}
-	if kind := d.kind(); kind != "" && !s.wanted(kind) && !anchored.MatchString(d.text) {
-		s.Objects++
+	if kind := d.kind(); kind != "" && !r.set.wanted(kind) && !anchored.MatchString(d.text) {
+		r.objects++
 		return nil
 	}
-	r := reader{Set: s, at: Position{File: file, Line: d.line, Source: d.source}}
 	nodes, err := yamltree.Parse(d.text)
 	if err != nil {
 		return r.failed(d, err)
@@ -77,19 +146,6 @@ func (s *Set) document(file string, d document) error {
 		}
 	}
 	return nil
-}
-
-// wanted reports whether objects of a kind are read.
-func (s *Set) wanted(kind string) bool {
-	return kind == "ConfigMap" || kind == "Secret" || kind == "Namespace" || strings.HasSuffix(kind, "List") ||
-		slices.ContainsFunc(s.Kinds, func(k Kind) bool { return k.Kind == kind })
-}
-
-// reader reads one document.
-type reader struct {
-	*Set
-	// at is where the document begins.
-	at Position
 }
 
 // failed places an error at the line that it tells, counted within the document.
@@ -115,7 +171,7 @@ func (r *reader) root(d document, n *yaml.Node) error {
 	}
 	if text(m, "kind") == "" || text(m, "apiVersion") == "" {
 		if p := pipelineOf(r.at, d, n, m); p != nil {
-			r.Pipelines = append(r.Pipelines, p)
+			r.pipelines = append(r.pipelines, p)
 			return nil
 		}
 		r.passOver(r.at, "has no apiVersion and kind")
@@ -130,7 +186,7 @@ func (r *reader) object(n *yaml.Node, m map[string]any) error {
 	if items, isList := m["items"].([]any); isList && strings.HasSuffix(kind, "List") {
 		return r.list(field(n, "items"), items)
 	}
-	r.Objects++
+	r.objects++
 	group, _, hasGroup := strings.Cut(text(m, "apiVersion"), "/")
 	if !hasGroup {
 		group = ""
@@ -140,9 +196,9 @@ func (r *reader) object(n *yaml.Node, m map[string]any) error {
 		return r.config(n, m, workload.ObjectKind(kind))
 	case group == "" && kind == "Namespace":
 		meta := object(m, "metadata")
-		r.Namespaces[text(meta, "name")] = texts(object(meta, "labels"))
+		r.namespaces = append(r.namespaces, namespace{text(meta, "name"), texts(object(meta, "labels"))})
 	}
-	for _, k := range r.Kinds {
+	for _, k := range r.set.Kinds {
 		if k.Kind == kind && k.Group == group {
 			return r.workload(n, m, k)
 		}
@@ -202,7 +258,7 @@ func (r *reader) namespace(meta map[string]any) string {
 	if ns := text(meta, "namespace"); ns != "" {
 		return ns
 	}
-	return r.Namespace
+	return r.set.Namespace
 }
 
 // name of an object. One that the API server completes ends in a star, which no other name has.
@@ -233,7 +289,7 @@ func (r *reader) config(n *yaml.Node, m map[string]any, kind workload.ObjectKind
 		if kind == workload.Secret {
 			decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(v), ""))
 			if err != nil {
-				r.Remarks = append(r.Remarks, fmt.Sprintf("%s: a value of %s is not base64, so the API would refuse it", c.At(k), c.Relative("")))
+				r.remarks = append(r.remarks, fmt.Sprintf("%s: a value of %s is not base64, so the API would refuse it", c.At(k), c.Relative("")))
 			}
 			v = string(decoded)
 		}
@@ -242,10 +298,7 @@ func (r *reader) config(n *yaml.Node, m map[string]any, kind workload.ObjectKind
 	if kind == workload.Secret {
 		maps.Copy(c.Data, texts(object(m, "stringData")))
 	}
-	if _, twice := r.Configs[c.Object]; twice {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s is there twice, and the last one counts", c.Position, c.Relative("")))
-	}
-	r.Configs[c.Object] = c
+	r.configs = append(r.configs, c)
 	return nil
 }
 
@@ -276,9 +329,15 @@ func (r *reader) workload(n *yaml.Node, m map[string]any, k Kind) error {
 		return &yamltree.Error{Line: n.Line, Err: fmt.Errorf("%s has a pod template that the API would refuse", w)}
 	}
 	if len(w.Template.Spec.Containers) > 0 { // else it takes its template from elsewhere, or is none
-		r.Workloads = append(r.Workloads, w)
+		r.workloads = append(r.workloads, w)
 	}
 	return nil
+}
+
+func (r *reader) passOver(at Position, why string) {
+	if !r.set.Lenient {
+		r.remarks = append(r.remarks, at.String()+" "+why+" and is passed over")
+	}
 }
 
 // field is the value of a field of a map.

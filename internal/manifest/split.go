@@ -18,7 +18,7 @@ type document struct {
 }
 
 var (
-	topKind = regexp.MustCompile(`(?m)^kind:[ \t]*["']?(\w+)["']?[ \t]*(?:#.*)?\r?$`)
+	topKind = regexp.MustCompile(`^kind:[ \t]*["']?(\w+)["']?[ \t]*(?:#.*)?\r?\n?$`)
 	// anchored finds what makes a document worth parsing although nobody asks for its kind: aliases, which may expand.
 	anchored = regexp.MustCompile(`(?m)(^|[\s\[{,:-])[&*][A-Za-z0-9_-]+|<<:`)
 )
@@ -119,8 +119,13 @@ func cutMarker(line string) (marker, rest bool) {
 
 // kind is the kind that the document's text names at its top; "" where it names none.
 func (d document) kind() string {
-	if m := topKind.FindStringSubmatch(d.text); m != nil {
-		return m[1]
+	for line := range strings.Lines(d.text) {
+		if !strings.HasPrefix(line, "kind:") {
+			continue
+		}
+		if m := topKind.FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
 	}
 	return ""
 }

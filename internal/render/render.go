@@ -56,7 +56,7 @@ func (s Source) Read(ctx context.Context, set *manifest.Set) error {
 
 func (s Source) read(file string, set *manifest.Set) error {
 	if file == Stdin {
-		return readAll("stdin", s.In, set)
+		return readAll("stdin", s.In, 0, set)
 	}
 	path := s.path(file)
 	info, err := os.Stat(path)
@@ -69,7 +69,7 @@ func (s Source) read(file string, set *manifest.Set) error {
 	case info.Size() > manifest.MaxSize:
 		return fmt.Errorf("%s: %w", file, manifest.ErrLarge)
 	}
-	return readFile(file, path, set)
+	return readFile(file, path, info.Size(), set)
 }
 
 // path is where a file of the source is.
@@ -140,18 +140,19 @@ func (s Source) inDirectory(name, path string, set *manifest.Set) error {
 	return err
 }
 
-func readFile(name, path string, set *manifest.Set) error {
+func readFile(name, path string, size int64, set *manifest.Set) error {
 	f, err := os.Open(path) //nolint:gosec // the caller names it
 	if err != nil {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	return readAll(name, f, set)
+	return readAll(name, f, size, set)
 }
 
-// readAll reads no more than may be parsed.
-func readAll(name string, r io.Reader, set *manifest.Set) error {
+// readAll reads no more than may be parsed; size is what there probably is, in bytes.
+func readAll(name string, r io.Reader, size int64, set *manifest.Set) error {
 	var text strings.Builder
+	text.Grow(int(size))
 	if _, err := io.Copy(&text, io.LimitReader(r, manifest.MaxSize+1)); err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
@@ -169,7 +170,7 @@ func (s Source) run(ctx context.Context, set *manifest.Set) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("render: %w", err)
 	}
-	err = readAll("rendered", out, set)
+	err = readAll("rendered", out, 0, set)
 	if err != nil {
 		_ = out.Close() // what the command started may still be writing
 		_ = cmd.Process.Kill()
