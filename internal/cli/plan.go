@@ -54,9 +54,10 @@ func newPlan(s *session, name string) *cobra.Command {
 			replaces them, which disruption budgets they have, who owns it, and which keys its next start would
 			read otherwise. Nothing is written.
 
-			Forecasts: rolls; stays (nothing that it reads changes); dormant (what it reads changes, and running
-			pods do not take it); held (it would roll, and a pause or the storm breaker holds it); next-job;
-			waiting (what its pods require would not be there); new; unknown (a right is missing).
+			Forecasts: rolls; stays (nothing that it reads changes, or its program reloads it); dormant (what it
+			reads changes, and running pods do not take it); held (it would roll, and a pause or the storm breaker
+			holds it); next-job; waiting (what its pods require would not be there); new; unknown (a right is
+			missing).
 
 			It is decided as the controller decides, by the mode of each workload and by what Tidemark left on
 			it. Not considered: what admission changes, who else writes until then, what an apply prunes or takes

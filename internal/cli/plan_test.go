@@ -261,6 +261,105 @@ spec:
 	}
 }
 
+// A program that reloads its files takes what changes, wherever nothing rolls; the controller rolls it all the same, and so does plan.
+func TestPlanOfAProgramThatReloads(t *testing.T) {
+	reader := func(annotations, container string) string {
+		return `apiVersion: v1
+kind: Namespace
+metadata: {name: shop, labels: {tidemark.dev/mode: MODE}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {app.yaml: "a: 1", LEVEL: info}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, uid: web-uid, annotations: {` + annotations + `}}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: app, image: "web:1", ` + container + `}], volumes: [{name: files, configMap: {name: settings}}]}`
+	}
+	const (
+		files    = `volumeMounts: [{name: files, mountPath: /etc/app}]`
+		variable = files + `, env: [{name: LEVEL, valueFrom: {configMapKeyRef: {name: settings, key: LEVEL}}}]`
+		subPath  = `volumeMounts: [{name: files, mountPath: /etc/app/app.yaml, subPath: app.yaml}]`
+		reloads  = `tidemark.dev/reloads: "true"`
+	)
+	for name, c := range map[string]struct{ shop, mode, forecast, why, note string }{
+		"in mode observe, from files":            {reader(reloads, files), "observe", "stays", "its program reloads what changes", ""},
+		"in mode observe, from a variable":       {reader(reloads, variable), "observe", "dormant", "in mode observe nothing rolls", ""},
+		"in mode observe, from a subPath":        {reader(reloads, subPath), "observe", "dormant", "in mode observe nothing rolls", ""},
+		"in mode observe, without saying so":     {reader("", files), "observe", "dormant", "in mode observe nothing rolls", ""},
+		"in mode roll":                           {followedWeb(t, reader(reloads, files)), "roll", "rolls", "what it reads changes", "tidemark.dev/treat-as: live on the object keeps it from that"},
+		"in mode roll, from a variable":          {followedWeb(t, reader(reloads, variable)), "roll", "rolls", "what it reads changes", ""},
+		"in mode roll, before its first record":  {reader(reloads, files), "roll", "stays", "its program reloads what changes", ""},
+		"in mode observe, not switched properly": {reader(`tidemark.dev/reloads: "yes"`, files), "observe", "dormant", "in mode observe nothing rolls", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const edited = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {app.yaml: \"a: 2\", LEVEL: debug}\n"
+			out, errOut, err := planFor(t, fakeCluster(t, strings.Replace(c.shop, "MODE", c.mode, 1)), edited, "json")
+			if err != nil && !errors.Is(err, errRolls) {
+				t.Fatal(err, errOut)
+			}
+			got := forecasts(t, out)["deployment/web"]
+			notes := strings.Join(got.Notes, "")
+			if got.Forecast != c.forecast || !strings.Contains(got.Why, c.why) || !strings.Contains(notes, c.note) || (c.note == "") != (notes == "") {
+				t.Errorf("it %s: %s; %q", got.Forecast, got.Why, notes)
+			}
+		})
+	}
+}
+
+// followedWeb puts the record on the Deployment that a controller would have left in mode roll.
+func followedWeb(t *testing.T, shop string) string {
+	t.Helper()
+	for _, k := range cluster.BuiltinKinds() {
+		record, sum := recordOf(t, fakeCluster(t, strings.Replace(shop, "MODE", "roll", 1)), k, "web")
+		if record != "" {
+			return strings.Replace(shop, "annotations: {", "labels: {"+v1.LabelRecordSum+": \""+sum+"\"}, annotations: {"+v1.AnnotationRecord+": '"+record+"', ", 1)
+		}
+	}
+	t.Fatal("nothing has a record")
+	return ""
+}
+
+// An Argo Rollout is replaced the way that its strategy says.
+func TestPlanOfARollout(t *testing.T) {
+	for strategy, want := range map[string]string{
+		`canary: {steps: [{setWeight: 20}, {pause: {duration: 10m}}, {setWeight: 50}, {pause: {duration: 5m}}, {pause: {}}]}`: "canary in 5 steps, which pause for 15m0s at least; 1 of them until it is promoted",
+		`canary: {steps: [{setWeight: 20}, {pause: {}}]}`:                                                                     "canary in 2 steps; 1 of them until it is promoted",
+		`canary: {maxSurge: 2, maxUnavailable: 0}`:                                                                            "at most 0 unavailable, 2 extra",
+		`blueGreen: {activeService: web}`:                                                                                     "blue-green: all new ones beside all old ones",
+	} {
+		t.Run(want, func(t *testing.T) {
+			rollout := func(image string) string {
+				return `apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+metadata: {name: web, namespace: shop, uid: web-uid}
+spec:
+  replicas: 5
+  strategy: {` + strategy + `}
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: app, image: "` + image + `"}]}
+`
+			}
+			out, errOut, err := planFor(t, fakeCluster(t, rollout("web:1")), rollout("web:2"), "json")
+			if !errors.Is(err, errRolls) {
+				t.Fatal(err, errOut)
+			}
+			got := forecasts(t, out)["rollout/web"]
+			if got.Forecast != "rolls" || got.Replicas != 5 || got.Replaced != 5 || got.Pace != want {
+				t.Errorf("it %s, %d of %d pods, %q, want %q", got.Forecast, got.Replaced, got.Replicas, got.Pace, want)
+			}
+		})
+	}
+}
+
 func TestPlanRemarksOnWhatItMayNotRead(t *testing.T) {
 	_, errOut, err := planFor(t, fakeCluster(t, plannedShop, "list PodDisruptionBudget", "list StatefulSet"), editedSettings, "")
 	if err != nil || strings.Count(errOut, "remark: ") != 2 || !strings.Contains(errOut, "poddisruptionbudgets") || !strings.Contains(errOut, "statefulsets") {

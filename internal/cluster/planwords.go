@@ -3,13 +3,16 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -22,6 +25,10 @@ func judge(then client.Object, after Facts, d stamp.Decision, out *Plan) {
 		out.Forecast, out.Why = Waits, missingText(d.Missing)
 	case rolls:
 		out.Forecast, out.Why = Rolls, rollsText(out, d)
+		if !out.Template && d.Reason == stamp.ContentChanged && takenUp(after, out) {
+			out.Notes = append(out.Notes, fmt.Sprintf("its program reloads what changes (%s), and it rolls all the same: %s: %s on the object keeps it from that",
+				v1.AnnotationReloads, v1.AnnotationTreatAs, v1.TreatAsLive))
+		}
 		hold(then, after, out)
 	default:
 		out.Forecast, out.Why = leftText(after, d, out)
@@ -37,13 +44,12 @@ func judge(then client.Object, after Facts, d stamp.Decision, out *Plan) {
 
 // leftText words that no template is written.
 func leftText(after Facts, d stamp.Decision, out *Plan) (f Forecast, why string) {
-	live := !slices.ContainsFunc(out.Changed, func(k KeysOf) bool { return !isLive(after, k.Object) })
 	switch {
 	case len(out.Changed) == 0 && d.Reason == stamp.Unchanged && len(d.HeldBack) > 0:
 		return Stays, "nothing that it reads changes, and a rollback keeps it on an older version"
 	case len(out.Changed) == 0:
 		return Stays, "nothing that it reads changes"
-	case live:
+	case takenUp(after, out):
 		return Stays, "its program reloads what changes"
 	case out.Mode == stamp.Observe:
 		return GoesStale, "in mode observe nothing rolls: running pods keep what they loaded, and the next that starts reads it"
@@ -53,8 +59,20 @@ func leftText(after Facts, d stamp.Decision, out *Plan) (f Forecast, why string)
 	return GoesStale, "it is accounted for without a rollout (" + string(d.Reason) + ")"
 }
 
-func isLive(f Facts, o workload.Object) bool {
-	return slices.ContainsFunc(f.State.Objects, func(s stamp.Object) bool { return s.Use.Object == o && s.Live })
+// takenUp reports whether running pods take all that changes, because their program reloads it: an object that says so is taken at
+// its word, a workload that says so of the files that are refreshed under it, which those of pinned pods never are.
+func takenUp(f Facts, out *Plan) bool {
+	says, _ := Switch(v1.AnnotationReloads, f.object.GetAnnotations(), f.template.Annotations) // one that cannot be read is the controller's to tell
+	says = says && out.Mode != stamp.Pin
+	return !slices.ContainsFunc(out.Changed, func(changed KeysOf) bool {
+		return !slices.ContainsFunc(f.State.Objects, func(o stamp.Object) bool {
+			return o.Use.Object == changed.Object && (o.Live || says && o.Use.Refreshed && !readAsVariable(o.Use, changed.Keys))
+		})
+	})
+}
+
+func readAsVariable(use workload.Consumption, keys []revision.KeyChange) bool {
+	return slices.ContainsFunc(keys, func(k revision.KeyChange) bool { return use.Env.Has(k.Key) })
 }
 
 func missingText(missing []stamp.Missing) string {
@@ -143,13 +161,33 @@ func paceText(obj client.Object) (replicas, replaced int, how string) {
 		return 0, 0, ""
 	case *unstructured.Unstructured:
 		if steps, _, _ := unstructured.NestedSlice(o.Object, "spec", "strategy", "canary", "steps"); len(steps) > 0 {
-			return replicas, replaced, fmt.Sprintf("canary in %d steps, which pause for %s at least", len(steps), pace.Pauses)
+			return replicas, replaced, canaryText(steps, pace.Pauses)
 		}
 		if _, found, _ := unstructured.NestedMap(o.Object, "spec", "strategy", "blueGreen"); found {
 			return replicas, replaced, "blue-green: all new ones beside all old ones"
 		}
 	}
 	return replicas, replaced, rollingText(pace)
+}
+
+// canaryText words the steps of a canary, and what they wait for.
+func canaryText(steps []any, pauses time.Duration) string {
+	text := fmt.Sprintf("canary in %d steps", len(steps))
+	if pauses > 0 {
+		text += fmt.Sprintf(", which pause for %s at least", pauses)
+	}
+	endless := 0
+	for _, s := range steps {
+		step, _ := s.(map[string]any)
+		pause, is := step["pause"].(map[string]any)
+		if _, timed := pause["duration"]; is && !timed {
+			endless++
+		}
+	}
+	if endless > 0 {
+		text += fmt.Sprintf("; %d of them until it is promoted", endless)
+	}
+	return text
 }
 
 func rollingText(pace fleet.Rollout) string {
