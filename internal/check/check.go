@@ -118,6 +118,8 @@ type checker struct {
 
 	settings map[*manifest.Config]keys.Settings
 	opaque   map[*manifest.Config][]keys.Opaque
+	// names of the config objects of the new release, by an object of their kind and namespace without a name.
+	names map[workload.Object][]string
 }
 
 // remark takes over what the reading of a release passed over, and says which files are opaque.

@@ -72,22 +72,27 @@ func (p *present) reference(r workload.Reference) {
 
 // absent is a reference to an object that is not among the manifests: it may come from elsewhere.
 func (p *present) absent(r workload.Reference) {
-	var names []string
-	for _, o := range slices.Collect(maps.Keys(p.After.Set.Configs)) {
-		if o.Kind == r.Object.Kind && o.Namespace == r.Object.Namespace {
-			names = append(names, o.Name)
-		}
-	}
-	slices.Sort(names)
 	if !r.Optional {
 		if p.cell.Outcome == OutcomeOK {
 			p.cell.Outcome, p.cell.Why = OutcomeUnknown, objectText(r.Object)+" is not among what was given"
 		}
 		return
 	}
-	if similar := keys.Similar(r.Object.Name, names); similar != "" {
+	if similar := keys.Similar(r.Object.Name, p.besides(r.Object)); similar != "" {
 		p.add(p.finding(OptionalHidesTypo, r, "", fmt.Sprintf("%s is optional for %s and is not there, while %s is.", objectText(r.Object), p.w, similar)))
 	}
+}
+
+// besides names the objects of the kind and namespace of one, sorted.
+func (c *checker) besides(o workload.Object) []string {
+	if c.names == nil {
+		c.names = map[workload.Object][]string{}
+		for _, config := range c.After.Set.Sorted() {
+			place := workload.Object{Kind: config.Kind, Namespace: config.Namespace}
+			c.names[place] = append(c.names[place], config.Name)
+		}
+	}
+	return c.names[workload.Object{Kind: o.Kind, Namespace: o.Namespace}]
 }
 
 func (p *present) required(r workload.Reference, config *manifest.Config) {

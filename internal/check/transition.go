@@ -97,12 +97,16 @@ func (t *transition) keeps(was *manifest.Config) bool {
 // changes reports what is renamed and removed in an object.
 func (t *transition) changes(r reading, changes []keys.Change, was, config *manifest.Config) {
 	removed := map[certainty][]keys.Path{}
+	var successors *keys.Successors
 	for _, c := range changes {
 		switch c.Kind {
 		case keys.Renamed:
 			t.renamed(r, c, config)
 		case keys.Removed:
-			if sure := t.sure(r, c.Path, keys.Path{}); sure != doesNot && !t.secondStep(r, c.Path, config, was) {
+			if successors == nil {
+				successors = keys.NewSuccessors(t.settings[was], t.settings[config], keys.Options{Secret: config.Kind == workload.Secret})
+			}
+			if sure := t.sure(r, c.Path, keys.Path{}); sure != doesNot && !t.secondStep(r, c.Path, successors) {
 				removed[sure] = append(removed[sure], c.Path)
 			}
 		case keys.Added, keys.Changed:
@@ -227,11 +231,11 @@ func (t *transition) breaks(sure certainty, why string) {
 // secondStep reports whether a setting is gone in the second step of a rename: another of its meaning was there before, and
 // the program does not insist on the old one. Of a past revision in a cluster it is not known: what it was released with is not
 // what is applied.
-func (t *transition) secondStep(r reading, p keys.Path, config, was *manifest.Config) bool {
+func (t *transition) secondStep(r reading, p keys.Path, successors *keys.Successors) bool {
 	if t.before.Past || r.names(p) {
 		return false
 	}
-	to, match := keys.Successor(p, t.settings[was], t.settings[config], keys.Options{Secret: config.Kind == workload.Secret})
+	to, match := successors.Of(p)
 	return match.Confidence >= keys.Medium && r.of(to) != doesNot
 }
 

@@ -82,19 +82,40 @@ func (c Change) at() Path {
 	return c.Path
 }
 
-// Successor finds, for a setting that is gone, one by another name that was there before already, and still is: the second
+// Successors finds, for settings that are gone, others by another name that were there before already, and still are: the second
 // step of a rename in two steps.
-func Successor(gone Path, before, after Settings, o Options) (Path, Match) {
-	m := matcher{before: before, after: before, secret: o.Secret}
+type Successors struct {
+	before  Settings
+	matcher matcher
+	// stayed are the settings of both releases, sorted, and left is how many more comparisons are made.
+	stayed []named
+	left   int
+}
+
+// NewSuccessors prepares the search between two releases.
+func NewSuccessors(before, after Settings, o Options) *Successors {
+	var paths []Path
+	for p := range after {
+		if _, had := before[p]; had {
+			paths = append(paths, p)
+		}
+	}
+	slices.SortFunc(paths, Path.Compare)
+	return &Successors{before: before, matcher: matcher{secret: o.Secret}, stayed: before.in(paths), left: maxPairs}
+}
+
+// Of finds the successor of a setting that is gone; none once too many were compared.
+func (s *Successors) Of(gone Path) (Path, Match) {
 	var best Path
 	var match Match
-	for _, p := range after.Sorted() {
-		if _, had := before[p]; !had || p == gone {
-			continue
-		}
+	if s.left -= len(s.stayed); s.left < 0 {
+		return best, match
+	}
+	from := nameOf(gone, s.before[gone])
+	for _, to := range s.stayed {
 		// The value alone says nothing here: two settings that always had one value need have nothing in common.
-		if found := m.match(gone, p, false); found.Confidence > match.Confidence && found.Words {
-			best, match = p, found
+		if found := s.matcher.match(from, to, false); found.Confidence > match.Confidence && found.Words {
+			best, match = to.Path, found
 		}
 	}
 	return best, match

@@ -175,11 +175,11 @@ func TestSuccessorIsThereBeforeAndAfter(t *testing.T) {
 	t.Parallel()
 	both, _ := keys.Flatten(map[string]string{"discount_rules_path": "/etc/r", "rules.discount_path": "/etc/r", "other": "/etc/r"})
 	after, _ := keys.Flatten(map[string]string{"rules.discount_path": "/etc/r", "other": "/etc/r"})
-	if p, m := keys.Successor(keys.Path{Key: "discount_rules_path"}, both, after, keys.Options{}); p.Key != "rules.discount_path" || m.Confidence != keys.High {
+	if p, m := keys.NewSuccessors(both, after, keys.Options{}).Of(keys.Path{Key: "discount_rules_path"}); p.Key != "rules.discount_path" || m.Confidence != keys.High {
 		t.Errorf("got %v with confidence %v", p, m.Confidence)
 	}
 	without, _ := keys.Flatten(map[string]string{"discount_rules_path": "/etc/r", "other": "/etc/r"})
-	if p, m := keys.Successor(keys.Path{Key: "discount_rules_path"}, without, after, keys.Options{}); m.Confidence != keys.NoMatch {
+	if p, m := keys.NewSuccessors(without, after, keys.Options{}).Of(keys.Path{Key: "discount_rules_path"}); m.Confidence != keys.NoMatch {
 		t.Errorf("%v is no second step: it was not there before", p)
 	}
 }

@@ -49,9 +49,31 @@ const maxPairs = 1 << 18
 type matcher struct {
 	before, after Settings
 	secret        bool
-	// words of each name, sorted, and spelled, the name without what separates them.
-	words   map[Path][]string
-	spelled map[Path]string
+}
+
+// named is a setting with the words of its name, sorted, and how it is spelled without what separates them.
+type named struct {
+	Path
+	Value
+
+	words   []string
+	spelled string
+}
+
+func nameOf(p Path, v Value) named {
+	words := Words(p.name())
+	spelled := strings.Join(words, "")
+	slices.Sort(words)
+	return named{p, v, words, spelled}
+}
+
+// in gives the settings of the paths.
+func (s Settings) in(paths []Path) []named {
+	out := make([]named, len(paths))
+	for i, p := range paths {
+		out[i] = nameOf(p, s[p])
+	}
+	return out
 }
 
 // pair finds for removed settings the added ones that have their meaning, each at most once, the surest first.
@@ -61,11 +83,12 @@ func (m *matcher) pair(removed, added []Path) []Change {
 	}
 	uniqueBefore, uniqueAfter := rare(m.before, removed), rare(m.after, added)
 	var found []Change
-	for _, from := range removed {
-		for _, to := range added {
-			text := m.before[from].text
-			if match := m.match(from, to, uniqueBefore[text] == 1 && uniqueAfter[text] == 1); match.Confidence != NoMatch {
-				found = append(found, Change{Kind: Renamed, Path: to, From: from, Match: match})
+	candidates := m.after.in(added)
+	for _, from := range m.before.in(removed) {
+		unique := uniqueBefore[from.text] == 1 && uniqueAfter[from.text] == 1
+		for _, to := range candidates {
+			if match := m.match(from, to, unique); match.Confidence != NoMatch {
+				found = append(found, Change{Kind: Renamed, Path: to.Path, From: from.Path, Match: match})
 			}
 		}
 	}
@@ -92,19 +115,17 @@ func rare(s Settings, paths []Path) map[string]int {
 }
 
 // match compares one setting with another. unique says that no third one has their value.
-func (m *matcher) match(from, to Path, unique bool) Match {
-	a, b := m.wordsOf(from), m.wordsOf(to)
-	before, after := m.before[from], m.after[to]
-	same := !m.secret && before.text == after.text
-	out := Match{Value: same, overlap: overlap(a, b)}
-	out.Words, out.SameWords = out.overlap > 0, len(a) > 0 && slices.Equal(a, b)
-	telling := same && unique && distinctive(before)
+func (m *matcher) match(from, to named, unique bool) Match {
+	same := !m.secret && from.text == to.text
+	out := Match{Value: same, overlap: overlap(from.words, to.words)}
+	out.Words, out.SameWords = out.overlap > 0, len(from.words) > 0 && slices.Equal(from.words, to.words)
+	telling := same && unique && distinctive(from.Value)
 	switch {
-	case out.SameWords && (same || m.spelled[from] == m.spelled[to]), telling && out.overlap >= 0.5:
+	case out.SameWords && (same || from.spelled == to.spelled), telling && out.overlap >= 0.5:
 		out.Confidence = High
-	case out.SameWords, telling && out.overlap > 0, same && out.overlap >= enoughWords(before):
+	case out.SameWords, telling && out.overlap > 0, same && out.overlap >= enoughWords(from.Value):
 		out.Confidence = Medium
-	case telling, typo(a, b):
+	case telling, typo(from.words, to.words):
 		out.Confidence = Low
 	}
 	return out
@@ -127,20 +148,6 @@ func distinctive(v Value) bool {
 		return len(v.text) >= 4
 	}
 	return len(v.text) >= 6
-}
-
-func (m *matcher) wordsOf(p Path) []string {
-	if m.words == nil {
-		m.words, m.spelled = map[Path][]string{}, map[Path]string{}
-	}
-	w, known := m.words[p]
-	if !known {
-		w = Words(p.name())
-		m.spelled[p] = strings.Join(w, "")
-		slices.Sort(w)
-		m.words[p] = w
-	}
-	return w
 }
 
 // name is what of a path carries the meaning: the setting, or the key where it holds no file.
@@ -234,10 +241,9 @@ func oneEdit(a, b string) bool {
 
 // Similar finds the key that a misspelled one is meant to be: of the same words, or one letter off; "" for none.
 func Similar(key string, present []string) string {
-	m := matcher{}
-	words := m.wordsOf(Path{Key: key})
+	words := nameOf(Path{Key: key}, Value{}).words
 	for _, p := range present {
-		other := m.wordsOf(Path{Key: p})
+		other := nameOf(Path{Key: p}, Value{}).words
 		if p != key && (slices.Equal(words, other) || typo(words, other)) {
 			return p
 		}
