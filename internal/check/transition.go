@@ -30,14 +30,14 @@ type transition struct {
 func (c *checker) transition(before Release, old, w *manifest.Workload) {
 	t := &transition{checker: c, before: before, old: old, new: w, declared: parseReads(old)}
 	t.cell = &Cell{Workload: w.String(), Revision: before.Name, Configuration: c.After.Name, Outcome: OutcomeOK}
-	if !w.Kind.Once {
+	if !w.Kind.Once || before.Running { // in a cluster, a CronJob that is not given starts its next Job as it is
 		t.invalid = t.schema()
 		for _, u := range before.consumed(old) {
 			t.object(u)
 		}
 		t.schemaFindings()
 	}
-	if !before.Past {
+	if !before.Past && (!w.Kind.Once || !before.Running) {
 		t.effect()
 	}
 	c.Matrix = append(c.Matrix, *t.cell)

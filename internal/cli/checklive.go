@@ -60,7 +60,7 @@ func (l *liveInput) read(ctx context.Context, after *manifest.Set) ([]check.Rele
 		}
 		releases = append(releases, found...)
 	}
-	others, err := l.others(ctx, l.replacing(), after)
+	others, err := l.others(ctx, l.kinds, after)
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +109,17 @@ func (l *liveInput) others(ctx context.Context, kinds []cluster.Kind, after *man
 	return out, nil
 }
 
-// replacing are the kinds whose pods are replaced by those of other revisions.
-func (l *liveInput) replacing() []cluster.Kind {
-	once := func(c cluster.Kind) bool {
-		return slices.ContainsFunc(manifest.Kinds(), func(k manifest.Kind) bool { return k.Once && k.Group == c.Group && k.Kind == c.GroupVersionKind.Kind })
+// once reports whether pods of a kind are never replaced by those of an older template.
+func once(c cluster.Kind) bool {
+	return slices.ContainsFunc(manifest.Kinds(), func(k manifest.Kind) bool { return k.Once && k.Group == c.Group && k.Kind == c.GroupVersionKind.Kind })
+}
+
+// history reads the revisions of a workload; of a CronJob, whose next Job has its template as it is now, that one.
+func (l *liveInput) history(ctx context.Context, t cluster.Target) (*cluster.History, error) {
+	if once(t.Kind) {
+		return cluster.PresentOf(ctx, l.connection, t, l.mode)
 	}
-	return slices.DeleteFunc(slices.Clone(l.kinds), once)
+	return cluster.HistoryOf(ctx, l.connection, t, l.mode)
 }
 
 func isOf(w *manifest.Workload, t cluster.Target) bool {
@@ -123,7 +128,7 @@ func isOf(w *manifest.Workload, t cluster.Target) bool {
 
 // workload gives the revisions of one workload, and the workload as it is. One that is not there has none.
 func (l *liveInput) workload(ctx context.Context, t cluster.Target, given *manifest.Workload) ([]check.Release, *manifest.Workload, error) {
-	h, err := cluster.HistoryOf(ctx, l.connection, t, l.mode)
+	h, err := l.history(ctx, t)
 	var absent *cluster.AbsentError
 	var lacks *cluster.RightError
 	var unserved *cluster.NotServedError
@@ -282,8 +287,9 @@ func (l *liveInput) apply(ctx context.Context, h *cluster.History, o workload.Ob
 // release is what revisions are, and what their pods read.
 func (l *liveInput) release(ctx context.Context, h *cluster.History, a alike) (check.Release, *manifest.Workload, error) {
 	r := a.shown()
+	kind := manifest.Kind{Group: h.Kind.Group, Kind: h.Kind.GroupVersionKind.Kind, TemplatePath: h.Kind.TemplatePath, Once: once(h.Kind)}
 	w := &manifest.Workload{
-		Position: manifest.Position{File: theCluster}, Kind: manifest.Kind{Group: h.Kind.Group, Kind: h.Kind.GroupVersionKind.Kind, TemplatePath: h.Kind.TemplatePath},
+		Position: manifest.Position{File: theCluster}, Kind: kind,
 		Namespace: h.Namespace, Name: h.Name, Annotations: maps.Clone(h.Annotations()), Template: r.Template.DeepCopy(),
 	}
 	for _, name := range []string{v1.AnnotationReads, v1.AnnotationSchema} { // what it said when it was released

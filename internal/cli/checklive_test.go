@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
+	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/render"
 	"tidemark.dev/tidemark/internal/report"
@@ -299,5 +302,58 @@ func TestCheckAgainstTheClusterTellsNothingOfSecrets(t *testing.T) {
 	other, _, _ := checkLive(t, fakeCluster(t, strings.ReplaceAll(liveShop(), "CODE: TUFSS0VS", "CODE: b3RoZXI=")), given, "", report.JSON)
 	if diff := cmp.Diff(same, other); diff != "" || strings.Contains(same, "MARKER") {
 		t.Error(diff)
+	}
+}
+
+// A CronJob that is not given starts its next Job with the template that it has.
+func TestCheckLiveConsidersCronJobs(t *testing.T) {
+	t.Parallel()
+	cronJob := func(name, annotations, container string) string {
+		return `
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: ` + name + `, uid: ` + name + `-uid}
+spec:
+  schedule: "0 0 * * *"
+  jobTemplate:
+    spec:
+      template:
+        metadata: {annotations: {` + annotations + `}}
+        spec: {restartPolicy: Never, containers: [{name: app, image: "job:1", ` + container + `}]}`
+	}
+	const all = "envFrom: [{configMapRef: {name: pricing}}]"
+	shop := liveShop() + cronJob("by-key", "", "env: [{name: LEVEL, valueFrom: {configMapKeyRef: {name: pricing, key: LEVEL}}}]") +
+		cronJob("declared", readsOld, all) + cronJob("pinned", readsOld+", "+pinOne, all) + cronJob("aside", "", "envFrom: [{configMapRef: {name: other}}]")
+	out, errOut, err := checkLive(t, fakeCluster(t, shop), newRelease(), "observe", report.JSON)
+	if err != nil || errOut != "" {
+		t.Fatal(err, errOut)
+	}
+	var r v1.CheckReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	rules := map[string][]string{}
+	for _, f := range r.Findings {
+		rules[f.Workload+f.Object] = append(rules[f.Workload+f.Object], f.Rule)
+	}
+	outcomes := map[string][]string{}
+	for _, c := range r.Matrix {
+		if c.Revision == "the present template" {
+			outcomes[c.Workload] = append(outcomes[c.Workload], c.Outcome)
+		}
+	}
+	for name, want := range map[string]struct{ outcomes, rules string }{
+		"by-key": {"[breaks]", "[key-missing key-removed-while-read]"}, "declared": {"[breaks]", "[key-removed-while-read]"}, "pinned": {"[never]", "[]"}, "aside": {"[]", "[]"},
+	} {
+		w := "cronjob/shop/" + name
+		found := rules[w+"configmap/shop/pricing"]
+		slices.Sort(found)
+		if got := fmt.Sprint(outcomes[w]); got != want.outcomes || fmt.Sprint(found) != want.rules || len(rules[w]) > 0 {
+			t.Errorf("%s: %s, found %v and %v", name, got, found, rules[w])
+		}
+	}
+	if strings.Contains(strings.Join(r.Remarks, ""), "revisions") {
+		t.Errorf("remarks: %q", r.Remarks)
 	}
 }

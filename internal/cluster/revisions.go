@@ -90,6 +90,26 @@ func HistoryOf(ctx context.Context, c *Connection, t Target, defaultMode stamp.M
 	return h, nil
 }
 
+// PresentOf reads a workload of a kind that keeps no revisions: its template now stands for the only one. Errors are those of [HistoryOf].
+func PresentOf(ctx context.Context, c *Connection, t Target, defaultMode stamp.Mode) (*History, error) {
+	h := &History{Target: t, client: c.Client, Copies: revision.Copies{}, raw: map[string]map[string]any{}}
+	if err := h.readWorkload(ctx); err != nil {
+		return nil, err
+	}
+	h.Now = c.Now()
+	if err := h.readMode(ctx, defaultMode); err != nil {
+		return nil, err
+	}
+	template, err := h.present()
+	if err != nil {
+		return nil, err
+	}
+	h.Revisions = []revision.Revision{h.revision(revision.Revision{
+		Template: template, Current: true, Availability: revision.Unknown, Evidence: "its kind keeps no revisions",
+	})}
+	return h, h.readCopies(ctx)
+}
+
 // AbsentError says that a workload does not exist.
 type AbsentError struct{ Target }
 
