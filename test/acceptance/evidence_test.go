@@ -80,9 +80,11 @@ func run(t *testing.T, l *land, short, long int) *court {
 		j.install()
 	}
 	l.linger()
+	l.revive()
 	for l.steps < l.wanted {
 		l.advance()
 		l.linger()
+		l.revive()
 		c.look()
 	}
 	for range 3 { // for the statements whose start was not in the record yet

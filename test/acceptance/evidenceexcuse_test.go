@@ -31,6 +31,10 @@ func (j *judge) excuse(s statement, start wire.Start) {
 		excused["on a node that was not ready, which a machine that is too busy makes of one that nobody cut off"]++
 		return
 	}
+	if slices.ContainsFunc(j.unled, func(u history.Span) bool { return !from.After(u.To) && !to.Before(u.From) }) {
+		excused["while no controller led, because one had given up on a machine that is too busy"]++
+		return
+	}
 	during, since := o.between(from.Add(-slack), to.Add(slack))
 	switch {
 	case len(j.digests(s, during)) > 1:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/history"
 	"tidemark.dev/tidemark/test/scenario"
 )
 
@@ -29,6 +30,9 @@ type land struct {
 	past     []string
 
 	program *scenario.Controller
+	// alive is when the controller was last seen to run; unled are the times in which none led because one had given up.
+	alive time.Time
+	unled []history.Span
 	// down is the round in which a controller is started again; 0 while one runs.
 	down     int
 	cordoned string
@@ -268,6 +272,18 @@ func (l *land) ended() bool {
 		s.t.Fatalf("the controller ended by itself:\n%s", tail(l.program.Log(), 40))
 	}
 	return true
+}
+
+// revive starts another controller for one that gave up, and waits until it knows as much as one that went on.
+func (l *land) revive() {
+	if l.apart && l.ended() {
+		l.start()
+		l.stage().must(l.program.HasWatched(l.stage().t.Context()))
+		time.Sleep(late)
+		l.unled = append(l.unled, history.Span{From: l.alive.Add(-late), To: time.Now()})
+		l.took("lead-lost")
+	}
+	l.alive = time.Now()
 }
 
 // stop stops the controller, and starts it at once or after some rounds.
