@@ -7,9 +7,12 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
@@ -20,7 +23,7 @@ import (
 )
 
 // Live gathers what a decision about a workload stands on by reads of the API, for who follows no watches. A look is one
-// request for the namespace and one for Tidemark's own; what it consumes is one for each object, one for each snapshot that the
+// request for the namespace and one for Tidemark's own, and one for the Rollouts beside a Deployment that is scaled to none; what it consumes is one for each object, one for each snapshot that the
 // template names and that is no copy of what is applied, and one for the retained revisions where they decide.
 type Live struct {
 	// Copier reads config objects.
@@ -84,8 +87,29 @@ func (l *Live) Look(ctx context.Context, kind Kind, obj client.Object) (Facts, e
 		return f, nil
 	}
 	system, err := l.place(ctx, l.Namespace)
-	f.Paused = PausedBy(annotations, labels, own.Annotations, system.Annotations)
+	if f.Paused = PausedBy(annotations, labels, own.Annotations, system.Annotations); f.Paused == "" && err == nil {
+		f.Paused, err = l.pausedByRollout(ctx, obj)
+	}
 	return f, err
+}
+
+// pausedByRollout says who paused a Rollout that takes its template from the Deployment. Only for one that is scaled to none, as
+// Argo asks for, are the Rollouts of its namespace listed, so that no other costs a request.
+func (l *Live) pausedByRollout(ctx context.Context, obj client.Object) (paused string, err error) {
+	d, is := obj.(*appsv1.Deployment)
+	if !is || d.Spec.Replicas == nil || *d.Spec.Replicas != 0 {
+		return "", nil
+	}
+	rollouts := Kind{ArgoRollout, defaultTemplatePath}
+	err = EachItem(ctx, l.Copier.Client, rollouts.NewList, PageSize, func(u *unstructured.Unstructured) {
+		if e := elsewhere(u); paused == "" && e != nil && e.Known() && e.Name == d.Name {
+			paused = PausedBy(u.GetAnnotations(), u.GetLabels(), nil, nil)
+		}
+	}, client.InNamespace(d.Namespace))
+	if err != nil && !meta.IsNoMatchError(err) {
+		return "", fmt.Errorf("list rollouts: %w", err)
+	}
+	return paused, nil
 }
 
 // place reads a namespace; one that is not there says nothing.

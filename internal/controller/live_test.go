@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -45,6 +46,8 @@ func TestWhatIsWatchedAndWhatIsReadGiveOneDecision(t *testing.T) {
 		objects []client.Object
 		shop    metav1.ObjectMeta
 		system  metav1.ObjectMeta
+		// paused is who paused, where both must find it.
+		paused string
 	}{
 		"nothing says a mode": {objects: []client.Object{prices("1", nil)}},
 		"the namespace says pin": {
@@ -103,6 +106,21 @@ func TestWhatIsWatchedAndWhatIsReadGiveOneDecision(t *testing.T) {
 			workload: inMode(v1.ModePin), objects: []client.Object{prices("1", nil)},
 			system: metav1.ObjectMeta{Annotations: map[string]string{v1.AnnotationPaused: v1.True, v1.AnnotationPausedBy: "me"}},
 		},
+		"paused on the Rollout that takes its template": {
+			workload: func(d *appsv1.Deployment) {
+				inMode(v1.ModePin)(d)
+				d.Spec.Replicas = new(int32)
+			},
+			objects: []client.Object{prices("1", nil), rolloutOf("pricing", map[string]string{v1.AnnotationPaused: v1.True, v1.AnnotationPausedBy: "me"})},
+			paused:  "on the workload, by me",
+		},
+		"paused on a Rollout of another template": {
+			workload: func(d *appsv1.Deployment) {
+				inMode(v1.ModePin)(d)
+				d.Spec.Replicas = new(int32)
+			},
+			objects: []client.Object{prices("1", nil), rolloutOf("another", map[string]string{v1.AnnotationPaused: v1.True})},
+		},
 		"a mode that a rollback took away": {
 			workload: func(d *appsv1.Deployment) { d.Labels = map[string]string{v1.LabelRecordSum: "another"} },
 			objects:  []client.Object{prices("1", nil)},
@@ -129,11 +147,26 @@ func TestWhatIsWatchedAndWhatIsReadGiveOneDecision(t *testing.T) {
 			if diff := cmp.Diff(stamp.Decide(v.state), stamp.Decide(f.State)); diff != "" {
 				t.Errorf("what is watched and what is read differ:\n%s", diff)
 			}
+			if tc.paused != "" && f.Paused != tc.paused {
+				t.Errorf("paused %q, want %q", f.Paused, tc.paused)
+			}
 			if v.paused != f.Paused || v.optIn != f.LostMode || v.pinned != f.Pinned || v.state.NeedsRevisions() != f.State.NeedsRevisions() {
 				t.Errorf("watched: %+v\nread: %+v", v, f)
 			}
 		})
 	}
+}
+
+// rolloutOf is a Rollout that takes its template from a Deployment.
+func rolloutOf(deployment string, annotations map[string]string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"workloadRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": deployment},
+	}}}
+	u.SetGroupVersionKind(cluster.BuiltinKinds()[4].GroupVersionKind)
+	u.SetNamespace("shop")
+	u.SetName("rolling")
+	u.SetAnnotations(annotations)
+	return u
 }
 
 // oneKey is a key that is always the same.
@@ -157,6 +190,8 @@ func seen(t *testing.T, d *appsv1.Deployment, objects []client.Object) view {
 		switch o := o.(type) {
 		case *corev1.Namespace:
 			w.index.putNamespace(o, o.Name == "tidemark-system")
+		case *unstructured.Unstructured:
+			w.index.putWorkload(cluster.BuiltinKinds()[4], o)
 		default:
 			digested, err := transform(o.DeepCopyObject())
 			if err != nil {
