@@ -107,7 +107,10 @@ func PresentOf(ctx context.Context, c *Connection, t Target, defaultMode stamp.M
 	h.Revisions = []revision.Revision{h.revision(revision.Revision{
 		Template: template, Current: true, Availability: revision.Unknown, Evidence: "its kind keeps no revisions",
 	})}
-	return h, h.readCopies(ctx)
+	if err := h.readCopies(ctx); err != nil {
+		return nil, err
+	}
+	return h, nil
 }
 
 // AbsentError says that a workload does not exist.

@@ -114,9 +114,9 @@ func podOf(c wire.Start) string {
 	return name
 }
 
-func (s *scene) podsOf(app string) []string {
+func (s *scene) podsOf(name string) []string {
 	s.t.Helper()
-	return strings.Fields(s.kubectl("get", "pods", "-l", "app="+app, "-o", "jsonpath={.items[*].metadata.name}"))
+	return strings.Fields(s.kubectl("get", "pods", "-l", "app="+name, "-o", "jsonpath={.items[*].metadata.name}"))
 }
 
 var fleetPods = regexp.MustCompile(`(?m)^tidemark_fleet_pods\{kind="Deployment",name="(\w+)",namespace="reported",state="(\w+)",version="\w*"\} (\d+)$`)
@@ -166,7 +166,7 @@ func newPrograms(t *testing.T, s *scene) *programs {
 	t.Helper()
 	p := &programs{scene: s, socks: map[string]string{}, count: map[string]int{}}
 	var err error
-	p.dir, err = os.MkdirTemp("", "programs-") // short enough for sockets
+	p.dir, err = os.MkdirTemp("", "programs-") //nolint:usetesting // the test's own is too long for sockets
 	s.must(err)
 	t.Cleanup(func() { _ = os.RemoveAll(p.dir) })
 	p.binary = filepath.Join(p.dir, "program")
@@ -191,23 +191,26 @@ func (p *programs) dial(ctx context.Context, _, address string) (net.Conn, error
 		return nil, err
 	}
 	for _, start := range starts {
-		if net.JoinHostPort(start.PodIP, "8080") != address {
-			continue
+		if net.JoinHostPort(start.PodIP, "8080") == address {
+			return p.connect(ctx, start)
 		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.count[podOf(start)]++
-		if podOf(start) == "silent" {
-			here, _ := net.Pipe() // nobody reads the other end
-			return here, nil
-		}
-		socket, err := p.socket(start)
-		if err != nil {
-			return nil, err
-		}
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}
 	return nil, errors.New("no pod has the address")
+}
+
+func (p *programs) connect(ctx context.Context, start wire.Start) (net.Conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count[podOf(start)]++
+	if podOf(start) == "silent" {
+		here, _ := net.Pipe() // nobody reads the other end
+		return here, nil
+	}
+	socket, err := p.socket(start)
+	if err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 }
 
 // socket is where the pod's program listens, which is started when it is asked first.

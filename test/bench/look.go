@@ -82,8 +82,11 @@ func readings(ctx context.Context, c *scenario.Controller) (map[string]float64, 
 	out := map[string]float64{}
 	for _, series := range []string{looksSeries, spentSeries, cpuSeries, memorySeries} {
 		value, found, err := c.Metric(ctx, series)
-		if err != nil || !found {
-			return nil, fmt.Errorf("read %s: found %t: %v", series, found, err)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", series, err)
+		}
+		if !found {
+			return nil, fmt.Errorf("there is no series %s", series)
 		}
 		out[series] = value
 	}

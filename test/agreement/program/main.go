@@ -56,7 +56,7 @@ func run() error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(loaded.Path, reporter)
-	server := &http.Server{Handler: mux} //nolint:gosec // only a test connects
+	server := &http.Server{Handler: mux}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
