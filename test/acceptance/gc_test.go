@@ -20,6 +20,7 @@ import (
 	"tidemark.dev/tidemark/internal/cluster/cleanup"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
+	"tidemark.dev/tidemark/lab/client"
 	"tidemark.dev/tidemark/lab/client/labtest"
 	"tidemark.dev/tidemark/test/scenario"
 )
@@ -466,4 +467,50 @@ func TestANamespaceWithSnapshotsGoesAway(t *testing.T) {
 		t.Errorf("it finds %v", out)
 	}
 	labtest.Kubectl(t, v.lab, "get", "namespace", s.Namespace)
+}
+
+func TestCleanupKeepsWhatACanaryAndItsUndoNeed(t *testing.T) {
+	t.Parallel()
+	s := openRollouts(t, "gc-rollouts")
+	const pods = 2
+	release := func(n int, mode, before string) string {
+		s.apply(strings.Replace(webConfig, "MODE: one", "MODE: "+mode, 1) + rolloutOf(pods, canarySteps, fmt.Sprint("web:", n), richTemplate))
+		return s.pinned(web, "web", before)
+	}
+	one, first := s.begins(pods, canarySteps)
+	second := release(2, "two", first)
+	s.at(client.RolloutPaused, one)
+
+	// The canary's, and the one of the pods beside it.
+	s.becomes(first, "keep used", soon()...)
+	s.becomes(second, "keep used", soon()...)
+	s.must(s.rollouts.Abort(t.Context(), "web"))
+	s.is(client.RolloutDegraded)
+	s.becomes(first, "keep used", soon()...)
+	s.must(s.rollouts.PromoteFull(t.Context(), "web"))
+	two := s.is(client.RolloutHealthy)
+	third := release(3, "three", second)
+	s.at(client.RolloutPaused, two)
+	s.must(s.rollouts.PromoteFull(t.Context(), "web"))
+	three := s.is(client.RolloutHealthy)
+	s.becomes(first, "keep used", soon()...) // an undo may go back as far
+
+	// Argo deletes the oldest revision, and nothing can go back to it any more.
+	s.kubectl("patch", web, "--type=merge", "-p", `{"spec":{"revisionHistoryLimit":1}}`)
+	s.eventually("the first copy to go", func() error {
+		s.gc(soon()...)
+		if s.there(first) {
+			return errors.New(first + " is there")
+		}
+		return nil
+	})
+	s.must(s.rollouts.Undo(t.Context(), "web", 0)) // the new image with the second copy, which was a revision in between
+	s.at(client.RolloutPaused, three)
+	s.must(s.rollouts.PromoteFull(t.Context(), "web"))
+	s.loads(mode, map[string]int{"two": pods})
+	for _, name := range []string{second, third} {
+		if !s.there(name) {
+			t.Errorf("%s is gone", name)
+		}
+	}
 }

@@ -84,6 +84,33 @@ func TestARightThatIsMissingBesideThoseToWatchIsSaidForWhatItIs(t *testing.T) {
 	s.tells("deployment/web", "RolledBack", "configmap/web")
 }
 
+// Whoever does without Secrets gives no right to them, and configuration in ConfigMaps rolls all the same.
+func TestTheControllerWorksWithoutTheRightToSecrets(t *testing.T) {
+	v := alone(t)
+	v.changeRights("  - namespaces\n  - secrets\n", "  - namespaces\n")
+	s := v.open("no-secrets", v1.ModeRoll)
+	s.controller = v.control("--secrets=false")
+	s.must(s.Lab.ResetRequests(t.Context()))
+	s.apply(webConfig + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: door}\nstringData: {KEY: one}\n" +
+		program("deployment/web", 0, sample+"envFrom: [{configMapRef: {name: web}}, {secretRef: {name: door}}]\n"))
+	s.known("deployment/web")
+
+	s.kubectl("patch", "secret/door", "-p", `{"stringData":{"KEY":"two"}}`)
+	s.caughtUp()
+	if got := s.stamp("deployment/web"); got != "" {
+		t.Errorf("the change of the Secret gave the stamp %q", got)
+	}
+	s.set("web", "MODE", "two")
+	s.stampedAgain("deployment/web", "")
+	requests, err := s.Lab.Requests(t.Context())
+	s.must(err)
+	for _, r := range requests {
+		if byController(r) && r.Resource == "secrets" {
+			t.Errorf("the controller made a request: %+v", r)
+		}
+	}
+}
+
 // mayList waits until the API answers so to whether the controller may list the resource.
 func (s *scene) mayList(resource, want string) {
 	s.t.Helper()

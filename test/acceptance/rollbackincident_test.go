@@ -102,8 +102,18 @@ func TestRollbackWithoutTidemarkLeavesOldPodsOnTheNewConfiguration(t *testing.T)
 
 func TestRollbackWithTheWebhookIsCompleteAtOnce(t *testing.T) {
 	v := alonePinned(t)
-	s := v.open("rollback-pin", v1.ModePin)
-	s.controller = v.begin(scenario.StartPinned(t.Context(), v.lab, scenario.Program{Binary: shared.binary}))
+	c := v.begin(scenario.StartPinned(t.Context(), v.lab, scenario.Program{Binary: shared.binary}))
+	for name, goBack := range map[string]func(*scene){"kubectl": (*scene).undoneByKubectl, "helm": (*scene).undoneByHelm} {
+		t.Run(name, func(t *testing.T) {
+			s := venue{t, v.lab}.open("rollback-by-"+name, v1.ModePin)
+			s.controller = c
+			goBack(s)
+		})
+	}
+}
+
+func (s *scene) undoneByKubectl() {
+	s.t.Helper()
 	s.releaseTwice()
 	revisions := s.revisions(pricing)
 
@@ -113,17 +123,51 @@ func TestRollbackWithTheWebhookIsCompleteAtOnce(t *testing.T) {
 	s.rolledOut(pricing)
 	s.verdict(pricing, "rolled-back")
 	if now := s.revisions(pricing); now != revisions {
-		t.Errorf("%d revisions after the undo, want %d as before", now, revisions)
+		s.t.Errorf("%d revisions after the undo, want %d as before", now, revisions)
 	}
-	if refused, err := s.Refused(t.Context()); err != nil || len(refused) > 0 {
-		t.Errorf("%v refused their configuration, error %v", refused, err)
+	if refused, err := s.Refused(s.t.Context()); err != nil || len(refused) > 0 {
+		s.t.Errorf("%v refused their configuration, error %v", refused, err)
 	}
 	data, _ := s.get("configmap/pricing-config").Object["data"].(map[string]any)
 	if text, _ := data["pricing.conf"].(string); !strings.HasPrefix(text, "rules.discount_path=") {
-		t.Errorf("the ConfigMap that people apply holds %q, want what they applied", text)
+		s.t.Errorf("the ConfigMap that people apply holds %q, want what they applied", text)
 	}
 	s.caughtUp()
 	s.loads(pricingRuns, map[string]int{firstRelease: 4})
+}
+
+// undoneByHelm goes back with the real Helm, which brings back the ConfigMap of the chart with the image.
+func (s *scene) undoneByHelm() {
+	s.t.Helper()
+	chart, err := scenario.Chart(s.t.TempDir())
+	s.must(err)
+	d := &deploys{scene: s, chart: chart, driver: "secret"}
+	const checkout = "deployment/" + service
+	runs := func(c wire.Start) string {
+		return "image " + c.Image[strings.LastIndexByte(c.Image, ':')+1:] + " with " + c.Env("FEE")
+	}
+	d.installed()
+	first := s.pinned(checkout, service+"-config", "")
+	s.must(d.helm("upgrade", service, chart, "--wait", "--set", "release=2,fee=4"))
+	s.loads(runs, map[string]int{"image 2 with 4": 2})
+	revisions := s.revisions(checkout)
+
+	s.must(d.helm("rollback", service, "1", "--wait"))
+
+	s.loads(runs, map[string]int{"image 1 with 3": 2})
+	s.verdict(checkout, "in-step")
+	if pin := s.pinned(checkout, service+"-config", ""); pin != first {
+		s.t.Errorf("pinned to %s, want %s as before", pin, first)
+	}
+	s.caughtUp()
+	s.revisionsAre(checkout, revisions+1) // Helm makes a release of it
+	starts, err := s.Starts(s.t.Context())
+	s.must(err)
+	for _, c := range starts {
+		if got := runs(c); got != "image 1 with 3" && got != "image 2 with 4" {
+			s.t.Errorf("%s ran %s", c.Pod, got)
+		}
+	}
 }
 
 // Without the webhook the new image runs for a moment with the old configuration: a revision of its own, on which a plain undo

@@ -44,6 +44,27 @@ func TestDocumentsNameTargetsThatExist(t *testing.T) {
 	}
 }
 
+var (
+	testName = regexp.MustCompile("`(Test[A-Z]\\w+)`")
+	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+)
+
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	there := map[string]bool{}
+	for _, p := range files(t, func(p string) bool { return strings.HasSuffix(p, "_test.go") }) {
+		for _, m := range testFunc.FindAllStringSubmatch(read(t, p), -1) {
+			there[m[1]] = true
+		}
+	}
+	for _, p := range files(t, markdown) {
+		for _, m := range testName.FindAllStringSubmatch(read(t, p), -1) {
+			if !there[m[1]] {
+				t.Errorf("%s names %s, which is not there", p, m[1])
+			}
+		}
+	}
+}
+
 var link = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 
 func TestLinksBetweenDocumentsLead(t *testing.T) {
