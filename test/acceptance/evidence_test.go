@@ -23,7 +23,7 @@ const (
 // record of what was. TIDEMARK_SEED chooses what happens, TIDEMARK_STEPS for how long.
 func TestSoakEvidenceThatIsStatedIsTrue(t *testing.T) {
 	l := &land{margins: labMargins, longest: 8}
-	c := run(t, l, 120, 5000)
+	c := run(t, l, "close", 120, 5000)
 	for kind, enough := range map[string]int{"first start": l.wanted / 2, "restart": l.wanted / 20} {
 		if n := c.different(ofLab, kind); n < enough {
 			t.Errorf("only %d different facts of a %s were stated, want %d or more: the test proves little", n, kind, enough)
@@ -38,7 +38,7 @@ const mostUnknown = 0.02
 // may be unknown, except on nodes that were cut off, and nothing of which one content spans the time of the read.
 func TestSoakEvidenceIsKnownWhereStepsAreApart(t *testing.T) {
 	l := &land{margins: apartMargins, longest: 3, apart: true}
-	c := run(t, l, 20, 500)
+	c := run(t, l, "apart", 20, 500)
 	n := c.count[ofLab]
 	if share := n.share(n.notKnown()); share > mostUnknown {
 		t.Errorf("%.1f %% is not known, want %.1f %% at most", 100*share, 100*mostUnknown)
@@ -48,8 +48,8 @@ func TestSoakEvidenceIsKnownWhereStepsAreApart(t *testing.T) {
 	}
 }
 
-// run plays one of these tests, with so many steps in its short form and its long.
-func run(t *testing.T, l *land, short, long int) *court {
+// run plays one of these tests in namespaces of that name, with so many steps in its short form and its long.
+func run(t *testing.T, l *land, name string, short, long int) *court {
 	l.wanted, l.happened = short, map[string]int{}
 	count := worlds
 	if os.Getenv("TIDEMARK_SOAK") != "" {
@@ -66,7 +66,7 @@ func run(t *testing.T, l *land, short, long int) *court {
 
 	l.random = rand.New(rand.NewPCG(seed, 0))
 	for i := range count {
-		l.worlds = append(l.worlds, newWorld(open(t, fmt.Sprintf("evidence-%d", i+1), ""), l))
+		l.worlds = append(l.worlds, newWorld(open(t, fmt.Sprintf("evidence-%s-%d", name, i+1), ""), l))
 	}
 	l.start()
 	t.Cleanup(func() {
