@@ -72,7 +72,7 @@ func (o *guardOptions) run(ctx context.Context) error {
 		return o.without(ctx, r, err)
 	}
 	if err := o.prepare(ctx, &r, d, c); err != nil {
-		return o.interrupted(r, err)
+		return o.interrupted(ctx, r, err)
 	}
 	r.Command = o.command(o.labelled(d.ID), d.ID)
 	stop := o.follow(ctx, c, d.Release)
@@ -103,14 +103,10 @@ func (o *guardOptions) without(ctx context.Context, r guard.Run, why error) erro
 }
 
 // interrupted ends a guard whose command has not started, and leaves the lease, if it has one, with what it knew.
-func (o *guardOptions) interrupted(r guard.Run, why error) error {
+func (o *guardOptions) interrupted(ctx context.Context, r guard.Run, why error) error {
 	status := exitGuard
-	select {
-	case s := <-r.Signals:
-		if n, is := s.(syscall.Signal); is {
-			status, why = 128+int(n), fmt.Errorf("interrupted before the command was started: %w", why)
-		}
-	default:
+	if n, is := o.signalled(ctx, r.Signals).(syscall.Signal); is {
+		status, why = 128+int(n), fmt.Errorf("interrupted before the command was started: %w", why)
 	}
 	if r.Hold != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), requestPatience)
@@ -120,6 +116,27 @@ func (o *guardOptions) interrupted(r guard.Run, why error) error {
 		}
 	}
 	return statusError{status, why}
+}
+
+// signalLate is how much later than at the context a signal may arrive at its channel.
+const signalLate = time.Second
+
+// signalled is the signal that the guard got; nil when it got none. One that has ended the context is waited for.
+func (o *guardOptions) signalled(ctx context.Context, signals <-chan os.Signal) os.Signal {
+	select {
+	case s := <-signals:
+		return s
+	default:
+	}
+	if ctx.Err() == nil {
+		return nil
+	}
+	select {
+	case s := <-signals:
+		return s
+	case <-o.Clock.After(signalLate):
+		return nil
+	}
 }
 
 // deploy connects to the cluster, and says what the lease is to tell.
