@@ -14,18 +14,21 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	v1 "tidemark.dev/tidemark/api/v1"
 )
@@ -281,6 +284,33 @@ func TestACommandThatDoesNotStartHasTheStatusOfEnv(t *testing.T) {
 	}
 	if code, _, _ := c.guard("--", none, "list"); code != 126 {
 		t.Errorf("exit status %d", code)
+	}
+}
+
+func TestASignalThatEndsTheContextFirstIsStillTheGuards(t *testing.T) {
+	now := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+	o := &guardOptions{session: &session{Config: Config{Clock: now}}}
+	signals := make(chan os.Signal)
+	if got := o.signalled(t.Context(), signals); got != nil {
+		t.Errorf("got %v without a signal", got)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	go func() { signals <- syscall.SIGTERM }() // to whoever waits
+	if got := o.signalled(ctx, signals); got != syscall.SIGTERM {
+		t.Errorf("got %v, want the signal that comes after the context's end", got)
+	}
+
+	none := make(chan os.Signal)
+	go func() {
+		for !now.HasWaiters() {
+			runtime.Gosched()
+		}
+		now.Step(signalLate)
+	}()
+	if got := o.signalled(ctx, none); got != nil {
+		t.Errorf("got %v, want none after %s", got, signalLate)
 	}
 }
 
