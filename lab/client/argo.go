@@ -75,11 +75,7 @@ func (l *Lab) StartArgoRollouts(ctx context.Context) (*ArgoRollouts, error) {
 
 // argoPath returns the path of something that was built with the controller: "" is the controller itself.
 func (l *Lab) argoPath(suffix string) (string, error) {
-	path := filepath.Join(filepath.Dir(l.binary), argoBinary+suffix)
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("%w (%s is not there)", ErrNoBinary, path)
-	}
-	return path, nil
+	return l.beside(argoBinary + suffix)
 }
 
 func (l *Lab) launchArgo() (*ArgoRollouts, error) {

@@ -39,6 +39,15 @@ func findBinary(given string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// beside returns the path of something that `make lab` builds beside the lab's binary.
+func (l *Lab) beside(name string) (string, error) {
+	path := filepath.Join(filepath.Dir(l.binary), name)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%w (%s is not there)", ErrNoBinary, path)
+	}
+	return path, nil
+}
+
 func repositoryRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

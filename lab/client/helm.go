@@ -30,9 +30,9 @@ func (l *Lab) Helm(ctx context.Context, args ...string) (stdout, stderr string, 
 // HelmCommand is the command that Helm runs, not started: for one that is to be stopped, killed, or run by another program. Its
 // path is that of the binary, its environment all that it needs.
 func (l *Lab) HelmCommand(ctx context.Context, args ...string) (*exec.Cmd, error) {
-	binary := filepath.Join(filepath.Dir(l.binary), helmBinary)
-	if _, err := os.Stat(binary); err != nil {
-		return nil, fmt.Errorf("%w (%s is not there)", ErrNoBinary, binary)
+	binary, err := l.beside(helmBinary)
+	if err != nil {
+		return nil, err
 	}
 	command := exec.CommandContext(ctx, binary, args...)
 	command.Env = l.helmEnvironment()

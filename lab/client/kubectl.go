@@ -20,7 +20,11 @@ func (l *Lab) Kubectl(ctx context.Context, args ...string) (stdout, stderr strin
 
 // KubectlWithInput is Kubectl with something on standard input, for `-f -`.
 func (l *Lab) KubectlWithInput(ctx context.Context, stdin string, args ...string) (stdout, stderr string, err error) {
-	command := exec.CommandContext(ctx, filepath.Join(filepath.Dir(l.binary), kubectlBinary), args...)
+	binary, err := l.beside(kubectlBinary)
+	if err != nil {
+		return "", "", err
+	}
+	command := exec.CommandContext(ctx, binary, args...)
 	home := filepath.Join(l.status.Directory, "home")
 	// Nothing of the person's own kubectl may have an effect.
 	command.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig(), "KUBERC=off",
