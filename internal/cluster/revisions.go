@@ -72,26 +72,31 @@ type History struct {
 // ControllerRevisions of a StatefulSet or DaemonSet. It needs nothing but the right to read. What may not be read becomes a
 // remark, and what depends on it unknown. The mode is the default one where neither workload nor namespace chooses.
 func HistoryOf(ctx context.Context, c *Connection, t Target, defaultMode stamp.Mode) (*History, error) {
-	h := &History{Target: t, client: c.Client, Copies: revision.Copies{}, raw: map[string]map[string]any{}}
-	if err := h.readWorkload(ctx); err != nil {
-		return nil, err
-	}
-	h.Now = c.Now()
-	if err := h.readMode(ctx, defaultMode); err != nil {
-		return nil, err
-	}
-	if err := h.readRevisions(ctx); err != nil {
-		return nil, fmt.Errorf("read revisions of %s: %w", t, err)
-	}
-	revision.Sort(h.Revisions)
-	if err := h.readCopies(ctx); err != nil {
-		return nil, err
-	}
-	return h, nil
+	return readHistory(ctx, c, t, defaultMode, func(h *History) error {
+		if err := h.readRevisions(ctx); err != nil {
+			return fmt.Errorf("read revisions of %s: %w", t, err)
+		}
+		revision.Sort(h.Revisions)
+		return nil
+	})
 }
 
 // PresentOf reads a workload of a kind that keeps no revisions: its template now stands for the only one. Errors are those of [HistoryOf].
 func PresentOf(ctx context.Context, c *Connection, t Target, defaultMode stamp.Mode) (*History, error) {
+	return readHistory(ctx, c, t, defaultMode, func(h *History) error {
+		template, err := h.present()
+		if err != nil {
+			return err
+		}
+		h.Revisions = []revision.Revision{h.revision(revision.Revision{
+			Template: template, Current: true, Availability: revision.Unknown, Evidence: "its kind keeps no revisions",
+		})}
+		return nil
+	})
+}
+
+// readHistory reads a workload, its revisions as given, and the copies that they read.
+func readHistory(ctx context.Context, c *Connection, t Target, defaultMode stamp.Mode, revisions func(*History) error) (*History, error) {
 	h := &History{Target: t, client: c.Client, Copies: revision.Copies{}, raw: map[string]map[string]any{}}
 	if err := h.readWorkload(ctx); err != nil {
 		return nil, err
@@ -100,13 +105,9 @@ func PresentOf(ctx context.Context, c *Connection, t Target, defaultMode stamp.M
 	if err := h.readMode(ctx, defaultMode); err != nil {
 		return nil, err
 	}
-	template, err := h.present()
-	if err != nil {
+	if err := revisions(h); err != nil {
 		return nil, err
 	}
-	h.Revisions = []revision.Revision{h.revision(revision.Revision{
-		Template: template, Current: true, Availability: revision.Unknown, Evidence: "its kind keeps no revisions",
-	})}
 	if err := h.readCopies(ctx); err != nil {
 		return nil, err
 	}
