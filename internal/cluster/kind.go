@@ -34,6 +34,9 @@ func (k Kind) Lower() string { return strings.ToLower(k.GroupVersionKind.Kind) }
 // ArgoRollout is Argo's kind of workload, which need not be served.
 var ArgoRollout = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"}
 
+// RolloutKind is it with its template.
+var RolloutKind = Kind{ArgoRollout, defaultTemplatePath}
+
 var defaultTemplatePath = []string{"spec", "template"}
 
 // BuiltinKinds are the kinds of workload that are known without configuration: those of Kubernetes, and Argo's Rollout where the
@@ -44,7 +47,7 @@ func BuiltinKinds() []Kind {
 		{appsv1.SchemeGroupVersion.WithKind("StatefulSet"), defaultTemplatePath},
 		{appsv1.SchemeGroupVersion.WithKind("DaemonSet"), defaultTemplatePath},
 		{batchv1.SchemeGroupVersion.WithKind("CronJob"), []string{"spec", "jobTemplate", "spec", "template"}},
-		{ArgoRollout, defaultTemplatePath},
+		RolloutKind,
 	}
 }
 

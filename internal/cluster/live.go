@@ -23,8 +23,9 @@ import (
 )
 
 // Live gathers what a decision about a workload stands on by reads of the API, for who follows no watches. A look is one
-// request for the namespace and one for Tidemark's own, and one for the Rollouts beside a Deployment that is scaled to none; what it consumes is one for each object, one for each snapshot that the
-// template names and that is no copy of what is applied, and one for the retained revisions where they decide.
+// request for the namespace and one for Tidemark's own, and one for the Rollouts beside a Deployment that is scaled to none;
+// what it consumes is one for each object, one for each snapshot that the template names and that is no copy of what is
+// applied, and one for the retained revisions where they decide.
 type Live struct {
 	// Copier reads config objects.
 	Copier *Copier
@@ -100,8 +101,7 @@ func (l *Live) pausedByRollout(ctx context.Context, obj client.Object) (paused s
 	if !is || d.Spec.Replicas == nil || *d.Spec.Replicas != 0 {
 		return "", nil
 	}
-	rollouts := Kind{ArgoRollout, defaultTemplatePath}
-	err = EachItem(ctx, l.Copier.Client, rollouts.NewList, PageSize, func(u *unstructured.Unstructured) {
+	err = EachItem(ctx, l.Copier.Client, RolloutKind.NewList, PageSize, func(u *unstructured.Unstructured) {
 		if e := elsewhere(u); paused == "" && e != nil && e.Known() && e.Name == d.Name {
 			paused = PausedBy(u.GetAnnotations(), u.GetLabels(), nil, nil)
 		}

@@ -15,8 +15,8 @@ import (
 	"tidemark.dev/tidemark/internal/workload"
 )
 
-// few is how many objects are read one by one rather than by a list of all.
-const few = 20
+// Few is how many objects are read one by one rather than by a list of all.
+const Few = 20
 
 // readNodes reads since when those nodes are Ready on which a container was restarted, or reads its files again by itself: what is
 // read later in a pod's life depends on it. Without history it decides nothing.
@@ -35,7 +35,7 @@ func (r *reading) readNodes(ctx context.Context) error {
 		return nil
 	}
 	const unknown = "what restarted containers read is unknown"
-	if len(needed) > few {
+	if len(needed) > Few {
 		err := EachItem(ctx, r.Client, func() client.ObjectList { return &corev1.NodeList{} }, PageSize, func(n *corev1.Node) {
 			r.nodes[n.Name] = ReadySince(n)
 		})

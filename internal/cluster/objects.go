@@ -116,7 +116,7 @@ func (r *reading) listObjects(ctx context.Context, kind workload.ObjectKind, obj
 
 // openConfigMaps reads the content of ConfigMaps of the scope, all of which the options select.
 func (r *reading) openConfigMaps(ctx context.Context, objects []*object, opts ...client.ListOption) error {
-	if len(objects) > few {
+	if len(objects) > Few {
 		return r.listConfigMaps(ctx, objects, opts...)
 	}
 	return r.getObjects(ctx, objects)
@@ -251,7 +251,7 @@ func (r *reading) compareSecrets(ctx context.Context) error {
 			open = append(open, o)
 		}
 	}
-	if len(open) == 0 || len(open) > few {
+	if len(open) == 0 || len(open) > Few {
 		return nil
 	}
 	key, err := storedKey(ctx, r.Client, r.System)

@@ -232,13 +232,10 @@ func (c Round) findGone(ctx context.Context, kind workload.ObjectKind, stock sna
 	return nil
 }
 
-// few is how many objects are read one by one rather than from a list of all.
-const few = 20
-
 // findPresent takes the objects away that exist.
 func (c Round) findPresent(ctx context.Context, kind workload.ObjectKind, open map[workload.Object]bool) error {
 	gvk := cluster.GVKOf(kind)
-	if len(open) > few {
+	if len(open) > cluster.Few {
 		err := cluster.EachItem(ctx, c.Client, cluster.MetadataList(gvk), cluster.PageSize, func(m *metav1.PartialObjectMetadata) {
 			delete(open, workload.Object{Kind: kind, Namespace: m.Namespace, Name: m.Name})
 		}, client.InNamespace(c.Namespace))

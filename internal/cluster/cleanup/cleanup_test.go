@@ -48,7 +48,7 @@ type store struct {
 var (
 	machines = cluster.Kind{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Machine"}, TemplatePath: []string{"spec", "machine", "template"}}
 	// noRollouts are kinds that the cluster in memory knows nothing of, as one without Argo.
-	noRollouts = meta.NoKindMatchError{GroupKind: rolloutKind.GroupKind()}
+	noRollouts = meta.NoKindMatchError{GroupKind: cluster.RolloutKind.GroupKind()}
 )
 
 func newStore(t *testing.T, objects ...client.Object) *store {
@@ -57,7 +57,7 @@ func newStore(t *testing.T, objects ...client.Object) *store {
 	if err := scheme.AddToScheme(known); err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range []cluster.Kind{machines, rolloutKind} {
+	for _, k := range []cluster.Kind{machines, cluster.RolloutKind} {
 		known.AddKnownTypeWithName(k.GroupVersionKind, &unstructured.Unstructured{})
 		list := k.GroupVersionKind
 		list.Kind += "List"
@@ -241,7 +241,7 @@ func users() map[string]client.Object {
 			"metadata": map[string]any{"annotations": map[string]any{v1.AnnotationPins: "configmap/pricing=pricing-1"}},
 		}}}),
 		"machine/x, at another path": other(machines, map[string]any{"workers": []any{map[string]any{"configMap": map[string]any{"name": "pricing-1"}}}}),
-		"rollout/x, pinned": other(rolloutKind, map[string]any{"template": map[string]any{
+		"rollout/x, pinned": other(cluster.RolloutKind, map[string]any{"template": map[string]any{
 			"metadata": map[string]any{"annotations": map[string]any{v1.AnnotationPins: "configmap/pricing=pricing-1"}},
 		}}),
 	}
@@ -344,7 +344,7 @@ func TestCleanupTakesTheMarkAwayFromWhatIsUsedAgain(t *testing.T) {
 }
 
 func TestCleanupRemovesWhatNothingCanGoBackToWhenTheSourceIsGone(t *testing.T) {
-	for _, n := range []int{1, few + 1} {
+	for _, n := range []int{1, cluster.Few + 1} {
 		var objects []client.Object
 		for i := range n {
 			cm := pricingSnapshot(i, 2*time.Hour)

@@ -41,9 +41,6 @@ type usage struct {
 // usagePage is the size of pages of objects that are read whole.
 const usagePage = 200
 
-// rolloutKind is Argo's kind of workload, whose templates count wherever it is served.
-var rolloutKind = cluster.Kind{GroupVersionKind: cluster.ArgoRollout, TemplatePath: []string{"spec", "template"}}
-
 var (
 	replicaSetKind        = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 	jobKind               = batchv1.SchemeGroupVersion.WithKind("Job")
@@ -82,9 +79,9 @@ func (u *usage) wantsSecrets() bool {
 }
 
 func (u *usage) readWorkloads(ctx context.Context) error {
-	kinds := u.kinds
-	if !slices.ContainsFunc(kinds, func(k cluster.Kind) bool { return k.GroupKind() == rolloutKind.GroupKind() }) {
-		kinds = append(slices.Clone(kinds), rolloutKind)
+	kinds := u.kinds // and Argo's, wherever it is served
+	if !slices.ContainsFunc(kinds, func(k cluster.Kind) bool { return k.GroupKind() == cluster.RolloutKind.GroupKind() }) {
+		kinds = append(slices.Clone(kinds), cluster.RolloutKind)
 	}
 	for _, k := range kinds {
 		visit := func(obj client.Object) { u.workload(k, obj) }
