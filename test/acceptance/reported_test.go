@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +68,7 @@ func TestWhatProgramsReportIsTakenWhereReadingIsSwitchedOn(t *testing.T) {
 	honest := func(want map[string]int) {
 		t.Helper()
 		s.eventually(fmt.Sprintf("the honest pods to be known as %v", want), func() error {
-			metrics, err := on.metrics(t.Context())
+			metrics, err := scenario.Get(t.Context(), on.url)
 			if err != nil {
 				return err
 			}
@@ -95,7 +94,7 @@ func TestWhatProgramsReportIsTakenWhereReadingIsSwitchedOn(t *testing.T) {
 		}
 		return nil
 	})
-	metrics, err := on.metrics(t.Context())
+	metrics, err := scenario.Get(t.Context(), on.url)
 	s.must(err)
 	if err := podsAre(metrics, "silent", map[string]int{"unknown": 3}); err != nil {
 		t.Error(err)
@@ -277,18 +276,4 @@ func (p *programs) controller(v venue) reader {
 		}
 	})
 	return r
-}
-
-func (r reader) metrics(ctx context.Context) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
-	if err != nil {
-		return "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	return string(text), err
 }

@@ -152,7 +152,7 @@ func (c *Controller) await(ctx context.Context, standBy bool) error {
 }
 
 func (c *Controller) isReady(ctx context.Context, standBy bool) error {
-	if _, err := get(ctx, c.probe); err != nil || standBy {
+	if _, err := Get(ctx, c.probe); err != nil || standBy {
 		return err
 	}
 	leads, err := c.Leads(ctx)
@@ -169,7 +169,7 @@ func (c *Controller) Leads(ctx context.Context) (bool, error) {
 }
 
 // Metrics returns the program's metrics as served.
-func (c *Controller) Metrics(ctx context.Context) (string, error) { return get(ctx, c.metrics) }
+func (c *Controller) Metrics(ctx context.Context) (string, error) { return Get(ctx, c.metrics) }
 
 // Metric returns the value of one series, written as in the exposition: name{label="value",...}, labels in order.
 func (c *Controller) Metric(ctx context.Context, series string) (value float64, found bool, err error) {
@@ -188,7 +188,8 @@ func (c *Controller) Metric(ctx context.Context, series string) (value float64, 
 	return 0, false, lines.Err()
 }
 
-func get(ctx context.Context, url string) (string, error) {
+// Get reads a page; any status but 200 is an error.
+func Get(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
