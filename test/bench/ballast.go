@@ -20,6 +20,9 @@ var ballast = benchmark{
 	run: runBallast,
 }
 
+// mostResident is what the controller may take with all of it there, in bytes.
+const mostResident = 70_000_000
+
 // settled is how long the controller is left alone before its memory is read.
 const settled = 30 * time.Second
 
@@ -87,6 +90,7 @@ func (s *site) weighed(ctx context.Context, c *scenario.Controller, what string)
 	if err != nil {
 		return nil, err
 	}
+	s.want(m.resident < mostResident, "%s, the controller takes %s, want less than %s", what, megabytes(m.resident), megabytes(mostResident))
 	row := []string{what, megabytes(m.resident), megabytes(m.file), megabytes(m.peak), megabytes(int64(heap)), asked.String()}
 	s.say("%v", row)
 	return row, nil

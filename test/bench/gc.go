@@ -118,6 +118,12 @@ func (s *site) makeReplicaSet(ctx context.Context, i int) error {
 	})
 }
 
+// What clean-up may take: in time, and in MB at its highest.
+const (
+	judgedWithin = 30 * time.Second
+	judgedIn     = 150
+)
+
 // cleansUp runs clean-up: as a dry run, which judges, several times; once as one that condemns.
 func (s *site) cleansUp(ctx context.Context, unneeded int, dryRun bool) ([]string, error) {
 	args := []string{"gc", "-A", "--history", fmt.Sprint(keptOfEach), "--min-age", "1s", "-o", "json"}
@@ -148,6 +154,8 @@ func (s *site) cleansUp(ctx context.Context, unneeded int, dryRun bool) ([]strin
 		s.want(all == copiedSources*copiesOfEach && condemned == unneeded, "%d of %d snapshots are to be condemned, want %d of %d",
 			condemned, all, unneeded, copiedSources*copiesOfEach)
 	}
+	s.want(times.median() < judgedWithin.Seconds(), "%s takes %s, want less than %v", what, times.seconds(), judgedWithin)
+	s.want(peaks.median() < judgedIn, "%s takes %s of memory, want less than %d MB", what, peaks.text("%.0f", " MB"), judgedIn)
 	row := []string{what, times.seconds(), peaks.text("%.0f", " MB"), asked.String()}
 	s.say("%v", row)
 	return row, nil

@@ -17,8 +17,14 @@ type tally map[string]int64
 
 const controllerUser = "system:serviceaccount:" + scenario.SystemNamespace + ":" + scenario.ServiceAccount
 
-// byController selects the controller's requests, without the heartbeat of leader election, which goes by the clock.
-func byController(r wire.Request) bool { return r.User == controllerUser && r.Resource != "leases" }
+// byTheClock are the groups of what the controller asks for again and again, whatever the cluster does: the heartbeat of leader
+// election, whether pins are in force, and what it may do.
+var byTheClock = []string{"coordination.k8s.io", "admissionregistration.k8s.io", "authorization.k8s.io"}
+
+// byController selects the controller's requests, without those that go by the clock; discovery is among these.
+func byController(r wire.Request) bool {
+	return r.User == controllerUser && !slices.Contains(byTheClock, r.Group) && !strings.HasPrefix(r.Path, "/api")
+}
 
 // byAgent selects the requests of one user agent, or of those that begin with it.
 func byAgent(agent string) func(wire.Request) bool {

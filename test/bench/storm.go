@@ -173,6 +173,9 @@ func (s *site) afterStorm(ctx context.Context, w *witness) (time.Time, error) {
 	return last, err
 }
 
+// elsewhereWithin is within which time a change elsewhere is to roll, beyond settling.
+const elsewhereWithin = 2 * time.Second
+
 func (s *site) reportStorm(during, total map[string]int64, latencies spread, held int, after time.Duration, asked tally) report {
 	rolls, final := map[int64]int{}, map[int64]int{}
 	most := int64(0)
@@ -186,6 +189,7 @@ func (s *site) reportStorm(during, total map[string]int64, latencies spread, hel
 	if stormLength() == time.Minute {
 		s.want(most <= allowed, "rollouts of the workloads: %s", revisions(rolls))
 	}
+	s.want(slowest-settle.Seconds() < elsewhereWithin.Seconds(), "a change elsewhere took %.2f s, want less than settling and %v", slowest, elsewhereWithin)
 	s.want(held == flapped, "%d of %d workloads are shown as held at the end of the storm", held, flapped)
 	s.want(final[1] == flapped, "rollouts after the storm: %s", revisions(final))
 	rep := report{}
