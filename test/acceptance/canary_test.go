@@ -26,7 +26,7 @@ func openCanary(t *testing.T, namespace, mode string) (*rolloutScene, *scenario.
 }
 
 func TestCanaryWithoutTidemarkOldPodsFailWithTheNewConfiguration(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s, c := openCanary(t, "canary-without", "")
 	s.must(c.Release(t.Context()))
 
@@ -56,7 +56,7 @@ func TestCanaryWithoutTidemarkOldPodsFailWithTheNewConfiguration(t *testing.T) {
 }
 
 func TestCanaryInModePinOldPodsReadTheirOwnConfiguration(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s, c := openCanary(t, "canary-pin", v1.ModePin)
 	state, err := s.rollouts.State(t.Context(), "checkout")
 	s.must(err)

@@ -148,7 +148,7 @@ func patchData(key, value string) []string {
 }
 
 func TestOnlyContentThatThePodsReadRolls(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "contents")
 	s.apply(contentsManifest())
 	for _, c := range contents {
@@ -182,7 +182,7 @@ func TestOnlyContentThatThePodsReadRolls(t *testing.T) {
 }
 
 func TestAChangeThatIsTakenBackAtOnceIsNone(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "taken-back")
 	s.apply(webConfig + program("deployment/web", 0, readsWeb))
 	s.known("deployment/web")
@@ -198,7 +198,7 @@ func TestAChangeThatIsTakenBackAtOnceIsNone(t *testing.T) {
 }
 
 func TestThreeObjectsThatChangeWithinTwoSecondsGiveOneRollout(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "together")
 	s.apply(webConfig + `---
 apiVersion: v1
@@ -227,7 +227,7 @@ stringData: {KEY: one}
 }
 
 func TestWhatPodsRequireIsWaitedForAndItsReturnIsNoChange(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "waiting")
 	s.apply(webConfig + program("deployment/web", 2, readsWeb))
 	s.rolledOut("deployment/web")
@@ -247,7 +247,7 @@ func TestWhatPodsRequireIsWaitedForAndItsReturnIsNoChange(t *testing.T) {
 }
 
 func TestAnOptionalObjectThatAppearsReachesAllPodsByOneRollout(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "optional")
 	s.apply(program("deployment/web", 2, "name: app\nimage: tidemark-sample\ncommand: [/sample]\nenvFrom: [{configMapRef: {name: web, optional: true}}]"))
 	s.rolledOut("deployment/web")

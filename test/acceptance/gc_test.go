@@ -470,7 +470,7 @@ func TestANamespaceWithSnapshotsGoesAway(t *testing.T) {
 }
 
 func TestCleanupKeepsWhatACanaryAndItsUndoNeed(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRollouts(t, "gc-rollouts")
 	const pods = 2
 	release := func(n int, mode, before string) string {

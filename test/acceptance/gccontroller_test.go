@@ -18,7 +18,7 @@ import (
 // pinEstate is a lab of the test's own with mode pin installed as it ships, its policies too.
 func pinEstate(t *testing.T) venue {
 	t.Helper()
-	t.Parallel()
+	turn(t)
 	v := venue{t, labtest.Start(t, client.Options{Nodes: 1})}
 	root, err := scenario.Root()
 	if err == nil {

@@ -31,7 +31,7 @@ type deployed struct {
 // deploy installs the release on the shared lab, with plain helm.
 func deploy(t *testing.T, namespace string) *deployed {
 	t.Helper()
-	t.Parallel()
+	turn(t)
 	return deployOn(venue{t, shared.lab}, namespace)
 }
 

@@ -19,7 +19,7 @@ import (
 var mode = scenario.Env("MODE")
 
 func TestEachKindRollsOnceForAChange(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "kinds")
 	workloads := []string{"deployment/web", "statefulset/web", "daemonset/web"}
 	s.apply(webConfig + program("deployment/web", 3, readsWeb) + program("statefulset/web", 2, readsWeb) + program("daemonset/web", 0, readsWeb))
@@ -38,7 +38,7 @@ func TestEachKindRollsOnceForAChange(t *testing.T) {
 }
 
 func TestACronJobIsStampedAndStartsNoJob(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "cronjobs")
 	s.apply(webConfig + cronJob("nightly", false, readsWeb) + cronJob("suspended", true, readsWeb))
 	s.known("cronjob/nightly", "cronjob/suspended")
@@ -59,7 +59,7 @@ func TestACronJobIsStampedAndStartsNoJob(t *testing.T) {
 }
 
 func TestAnOnDeleteStatefulSetIsStampedAndShownForWhatItIs(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "on-delete")
 	s.apply(webConfig + program("statefulset/web", 2, readsWeb))
 	s.kubectl("patch", "statefulset/web", "--type=merge", "-p", `{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}`)
@@ -80,7 +80,7 @@ func TestAnOnDeleteStatefulSetIsStampedAndShownForWhatItIs(t *testing.T) {
 }
 
 func TestAPartitionIsShownForWhatItIs(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "partition")
 	s.apply(webConfig + program("statefulset/web", 3, readsWeb))
 	s.kubectl("patch", "statefulset/web", "--type=merge", "-p", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":2}}}}`)
@@ -98,7 +98,7 @@ func TestAPartitionIsShownForWhatItIs(t *testing.T) {
 }
 
 func TestADeploymentThatSomebodyPausedIsShownForWhatItIs(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "paused-deployment")
 	s.apply(webConfig + program("deployment/web", 2, readsWeb))
 	s.rolledOut("deployment/web")
@@ -120,7 +120,7 @@ func TestADeploymentThatSomebodyPausedIsShownForWhatItIs(t *testing.T) {
 }
 
 func TestAnOperatorThatResetsTheTemplateIsNotFought(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "operator")
 	s.apply(webConfig + program("deployment/web", 0, readsWeb))
 	s.known("deployment/web")

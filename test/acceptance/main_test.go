@@ -23,8 +23,10 @@ const (
 	nodes = 4
 	// places is how many labs there are, beside the shared one, for tests that need one alone.
 	places = 2
-	// parallel is how many tests run at the same time: they wait more than they compute.
-	parallel = "5"
+	// turns is how many tests run at the same time on the labs that they share: they wait more than they compute.
+	turns = 3
+	// parallel is as good as no limit: a test waits for its turn or for a place, and takes none from those that wait for the other.
+	parallel = "1000"
 )
 
 // suite is what the tests of the package share: a lab with one controller, on which most keep out of each other's way by
@@ -35,6 +37,8 @@ type suite struct {
 	lab         *client.Lab
 	// places are the labs for one test at a time; each starts when the first test needs it.
 	places chan *place
+	// turns has one element for each test that runs on a shared lab.
+	turns chan struct{}
 
 	start    sync.Once
 	program  *scenario.Controller
@@ -55,7 +59,7 @@ type estate struct {
 // place is where a lab is, or will be.
 type place struct{ lab *client.Lab }
 
-var shared = suite{places: make(chan *place, places)}
+var shared = suite{places: make(chan *place, places), turns: make(chan struct{}, turns)}
 
 // TestMain holds what is shared: no test can, as it would end with the first of them.
 func TestMain(m *testing.M) {

@@ -74,7 +74,7 @@ stringData: {release: not read}
 `
 
 func TestARolloutWaitsForTheHelmReleaseThatOwnsTheWorkload(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "helm")
 	s.apply(webConfig + release + program("deployment/web", 0, readsWeb))
 	s.kubectl("annotate", "deployment/web", "meta.helm.sh/release-name=shop", "meta.helm.sh/release-namespace="+s.Namespace)

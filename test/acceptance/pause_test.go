@@ -18,12 +18,12 @@ func TestAPauseStopsWhatIsAboutToRollAndItsEndGivesOneRollout(t *testing.T) {
 		s.pausedAndResumed("--all")
 	})
 	t.Run("of a namespace", func(t *testing.T) {
-		t.Parallel()
+		turn(t)
 		s := openRolling(t, "pause-namespace")
 		s.pausedAndResumed("-n", s.Namespace)
 	})
 	t.Run("of a workload", func(t *testing.T) {
-		t.Parallel()
+		turn(t)
 		s := openRolling(t, "pause-workload")
 		s.pausedAndResumed("deployment/web", "-n", s.Namespace)
 	})

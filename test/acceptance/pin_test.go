@@ -18,7 +18,7 @@ func TestARevisionThatComesBackReadsItsOwnConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"deployment", "statefulset", "daemonset"} {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
+			turn(t)
 			s := openPinned(t, "comes-back-"+kind)
 			web := kind + "/web"
 			const pods = 4 // a DaemonSet has one on each node
@@ -60,7 +60,7 @@ func TestARevisionThatComesBackReadsItsOwnConfiguration(t *testing.T) {
 }
 
 func TestAStatefulSetThatIsStuckOnABadCopyHealsByAnUndo(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openPinned(t, "heals")
 	const web = "statefulset/web"
 	s.apply(webConfig + edition(web, 3, "web:1"))
@@ -83,7 +83,7 @@ func TestAStatefulSetThatIsStuckOnABadCopyHealsByAnUndo(t *testing.T) {
 }
 
 func TestAnUnreadKeyMovesNoPinAndContentThatReturnsIsUsedAgain(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openPinned(t, "unread")
 	s.apply(`
 apiVersion: v1
@@ -111,7 +111,7 @@ data: {MODE: one, OTHER: untouched}
 }
 
 func TestAnOptionalObjectThatAppearsLaterDoesNotAppearInAnOlderRevision(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openPinned(t, "absent")
 	const web = "deployment/web"
 	s.apply(program(web, 2, "name: app\nimage: tidemark-sample\ncommand: [/sample]\nenvFrom: [{configMapRef: {name: web, optional: true}}]"))
@@ -129,7 +129,7 @@ func TestAnOptionalObjectThatAppearsLaterDoesNotAppearInAnOlderRevision(t *testi
 }
 
 func TestASourceThatIsDeletedTakesNoPodDown(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openPinned(t, "deleted")
 	const web = "deployment/web"
 	s.apply(webConfig + edition(web, 2, "web:1"))
@@ -146,7 +146,7 @@ func TestASourceThatIsDeletedTakesNoPodDown(t *testing.T) {
 }
 
 func TestWhatIsRotatedRollsAndIsNeverFrozen(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openPinned(t, "rotated")
 	const web = "deployment/web"
 	s.apply(webConfig + `---

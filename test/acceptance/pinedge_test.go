@@ -17,7 +17,7 @@ import (
 )
 
 func TestASnapshotGetsAnotherNameWhereSomethingElseHasItsOwn(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openPinned(t, "name-clash")
 	const web = "deployment/web"
 	data := map[string]string{"MODE": "one", "OTHER": "untouched"}
@@ -41,7 +41,7 @@ func TestASnapshotGetsAnotherNameWhereSomethingElseHasItsOwn(t *testing.T) {
 }
 
 func TestJobsOfACronJobReadWhatItWasPinnedToWhenTheyBegan(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openPinned(t, "cronjob-pins")
 	const nightly = "cronjob/nightly"
 	s.apply(webConfig + cronJob("nightly", false, readsWeb))
@@ -77,7 +77,7 @@ func TestJobsOfACronJobReadWhatItWasPinnedToWhenTheyBegan(t *testing.T) {
 var largest = strings.Repeat("x", 1024*1024-len("one"))
 
 func TestTheLargestConfigMapHasASnapshotOfTheSameBytes(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openPinned(t, "largest")
 	cm := &corev1.ConfigMap{Data: map[string]string{"MODE": "one", "OTHER": largest}}
 	cm.Namespace, cm.Name = s.Namespace, "web"
@@ -91,7 +91,7 @@ func TestTheLargestConfigMapHasASnapshotOfTheSameBytes(t *testing.T) {
 var readsDoor = strings.NewReplacer("configMapRef", "secretRef", "configMapKeyRef", "secretKeyRef", "name: web", "name: door").Replace(readsWeb)
 
 func TestASecretThatIsToBeVersionedComesBackWithItsRevision(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openPinned(t, "versioned-secret")
 	const web = "deployment/web"
 	s.apply(`

@@ -19,7 +19,7 @@ import (
 var nowhere = []string{"--tidemark-namespace", "nowhere"}
 
 func TestWhatPinnedPodsLoadedIsKnownWithoutAHistory(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	if err := shared.pins.open(shared.binary); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestWhatPinnedPodsLoadedIsKnownWithoutAHistory(t *testing.T) {
 }
 
 func TestPodsThatDoNotReadWhatTheirPinsSayAreUnpinned(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	if err := shared.pins.open(shared.binary); err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func (e *estate) end() error {
 	return errors.Join(errs...)
 }
 
-// openPinned makes a namespace in mode pin on the lab that tests of that mode share. The test must have called t.Parallel.
+// openPinned makes a namespace in mode pin on the lab that tests of that mode share. The test must have its turn.
 func openPinned(t *testing.T, namespace string) *scene {
 	t.Helper()
 	if err := shared.pins.open(shared.binary); err != nil {
@@ -107,7 +107,7 @@ func (s *scene) holds(name string, data map[string]string) {
 }
 
 func TestARollbackPassesOverARevisionThatNeverHadAPod(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openPinned(t, "seen-available")
 	const web = "deployment/web"
 	s.apply(webConfig + program(web, 2, ofImage("1")))

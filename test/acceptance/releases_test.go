@@ -35,6 +35,7 @@ type deploys struct {
 
 func openDeploys(t *testing.T, namespace, driver string) *deploys {
 	t.Helper()
+	turn(t)
 	chart, err := scenario.Chart(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ func TestARollbackIsLeftAloneUntilTheNextChange(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"deployment", "statefulset", "daemonset"} {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
+			turn(t)
 			s := openRolling(t, "rollback-"+kind)
 			web := kind + "/web"
 			const pods = 4 // a DaemonSet has one on each node

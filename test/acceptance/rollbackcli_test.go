@@ -151,7 +151,7 @@ func (s *scene) noted(object string) {
 // openQuiet makes a namespace on the shared lab in which no Tidemark acts.
 func openQuiet(t *testing.T, namespace string) *scene {
 	t.Helper()
-	t.Parallel()
+	turn(t)
 	return venue{t, shared.lab}.open(namespace, v1.ModeObserve)
 }
 
@@ -363,7 +363,7 @@ func TestAWorkloadThatIsNotPinnedIsRolledBackAndTold(t *testing.T) {
 
 // With the controller of mode pin the old content that comes back is what the pins hold, so nothing rolls a second time.
 func TestARollbackWithItsSourcesRollsOnce(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openPinned(t, "rollback-cli-sources")
 	const web = "deployment/web"
 	s.apply(webConfig + program(web, 2, ofImage("1")))

@@ -173,7 +173,7 @@ func (s *scene) undoneByHelm() {
 // Without the webhook the new image runs for a moment with the old configuration: a revision of its own, on which a plain undo
 // lands. `tidemark rollback` passes over it.
 func TestRollbackWithoutTheWebhookMayLandInBetween(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openPinned(t, "rollback-between")
 	s.releaseTwice()
 	s.revisionsAre(pricing, 4) // before the first pins, the first release, the one in between, the second release

@@ -39,7 +39,7 @@ type rolloutScene struct {
 const web = "rollout/web"
 
 // openRollouts makes a namespace in mode pin on the shared lab, with Argo Rollouts beside it. The controller of Tidemark was
-// there before the definition of Rollouts was. The test must have called t.Parallel.
+// there before the definition of Rollouts was. The test must have its turn.
 func openRollouts(t *testing.T, namespace string) *rolloutScene {
 	t.Helper()
 	return openRolloutsIn(t, namespace, v1.ModePin)
@@ -181,7 +181,7 @@ volumes:
 `
 
 func TestAnArgoRolloutIsAWorkload(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRollouts(t, "rollouts-canary")
 	const pods = 5
 	one, first := s.begins(pods, canarySteps)
@@ -233,7 +233,7 @@ func TestAnArgoRolloutIsAWorkload(t *testing.T) {
 }
 
 func TestABlueGreenRolloutReadsItsOwnConfiguration(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRollouts(t, "rollouts-bluegreen")
 	const pods = 2
 	s.apply(`
@@ -291,7 +291,7 @@ spec:
 `
 
 func TestARolloutThatRefersToADeploymentIsPinnedByIt(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRollouts(t, "rollouts-ref")
 	const pods, deployment = 5, "deployment/web"
 	s.apply(webConfig + edition(deployment, 0, "web:1") + referring)
@@ -361,7 +361,7 @@ func (s *rolloutScene) all() []v1.Fleet {
 }
 
 func TestTheRevisionOfARichTemplateIsFound(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRollouts(t, "rollouts-rich")
 	s.apply(`
 apiVersion: argoproj.io/v1alpha1

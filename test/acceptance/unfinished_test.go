@@ -48,7 +48,7 @@ func (s *scene) isLeft(workload, cause string, pods, all int, after time.Time) {
 }
 
 func TestAPartitionThatIsLeftIsUnfinished(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openControlled(t, "unfinished-partition", v1.ModeObserve)
 	const set = "statefulset/web"
 	s.apply(webConfig + program(set, 3, readsWeb))
@@ -73,7 +73,7 @@ func TestAPartitionThatIsLeftIsUnfinished(t *testing.T) {
 }
 
 func TestAnOnDeleteSetThatIsLeftIsUnfinished(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openControlled(t, "unfinished-ondelete", v1.ModeObserve)
 	const set = "daemonset/web"
 	s.apply(webConfig + program(set, 0, readsWeb))
@@ -86,7 +86,7 @@ func TestAnOnDeleteSetThatIsLeftIsUnfinished(t *testing.T) {
 }
 
 func TestADeploymentThatIsLeftPausedIsUnfinished(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openControlled(t, "unfinished-paused", v1.ModeObserve)
 	const web = "deployment/web"
 	s.apply(webConfig + program(web, 2, readsWeb))

@@ -33,6 +33,14 @@ func alonePinned(t *testing.T) venue {
 	return v
 }
 
+// turn makes the test one of those that run at the same time on labs that they share.
+func turn(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	shared.turns <- struct{}{}
+	t.Cleanup(func() { <-shared.turns })
+}
+
 // aloneIn gives the test a lab, which is closed when the test ends and spoilt says so.
 func aloneIn(t *testing.T, spoilt func() bool) venue {
 	t.Helper()
@@ -121,14 +129,14 @@ func (v venue) begin(c *scenario.Controller, err error) *scenario.Controller {
 	return c
 }
 
-// open makes a namespace on the lab that is there from the beginning, for a test that does not run in parallel.
+// open makes a namespace on the lab that is there from the beginning, for a test that does not run in parallel, or has its turn.
 func open(t *testing.T, namespace, mode string) *scene {
 	t.Helper()
 	return venue{t, shared.lab}.open(namespace, mode)
 }
 
 // openRolling makes a namespace in mode roll on the lab that tests share, with the controller that works on all of it. The
-// test must have called t.Parallel.
+// test must have its turn.
 func openRolling(t *testing.T, namespace string) *scene {
 	t.Helper()
 	return openControlled(t, namespace, v1.ModeRoll)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestWhoComesFromWaveChangesNoManifestAndRestartsNothing(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openControlled(t, "wave", "") // nothing but Wave's annotations asks for mode roll
 	s.apply(webConfig + program("deployment/web", 2, readsWeb))
 	s.kubectl("create", "configmap", "extra", "--from-literal=KEY=one")
@@ -39,7 +39,7 @@ func TestWhoComesFromWaveChangesNoManifestAndRestartsNothing(t *testing.T) {
 }
 
 func TestAWorkloadThatWaveLeftWithTheInvalidSchedulerIsRestored(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openControlled(t, "wave-scheduler", "")
 	// As Wave's webhook leaves what is created before the ConfigMap that it requires.
 	s.apply(program("deployment/web", 2, readsWeb) + program("deployment/observed", 0, readsWeb) + program("deployment/paused", 0, readsWeb))

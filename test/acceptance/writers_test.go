@@ -18,7 +18,7 @@ func TestOthersThatApplyTheirManifestAgainNeitherRemoveTheStampNorRollAnything(t
 		"forced":      {"apply", "-f", "-", "--server-side", "--field-manager=gitops", "--force-conflicts"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			turn(t)
 			s := openRolling(t, "applied-"+name)
 			manifest := program("deployment/web", 0, readsWeb)
 			sync := func() {
@@ -46,7 +46,7 @@ func TestOthersThatApplyTheirManifestAgainNeitherRemoveTheStampNorRollAnything(t
 }
 
 func TestAWriterThatGetsInBetweenLosesNothingAndTheChangeRollsAllTheSame(t *testing.T) {
-	t.Parallel()
+	turn(t)
 	s := openRolling(t, "conflict")
 	s.apply(webConfig + program("deployment/web", 0, readsWeb))
 	s.known("deployment/web")
