@@ -38,6 +38,9 @@ const (
 	// AnnotationDeploySignal, on a guard's Lease, is the first signal that the guard got, with when, in RFC 3339 by its clock:
 	// "SIGTERM 2026-11-30T12:00:00Z". Who cancels a job sends one; what kills it does not.
 	AnnotationDeploySignal = Domain + "/deploy-signal"
+	// AnnotationDeployStopped is why the guard itself stopped its command: "timeout" or "silence", when it could not renew the lease.
+	// It comes with the end.
+	AnnotationDeployStopped = Domain + "/deploy-stopped"
 )
 
 // AnnotationRecovered is, on Helm's record of a revision, when the controller marked the revision failed by itself, in RFC 3339 by the
@@ -108,4 +111,8 @@ type Deploy struct {
 	// Ended is when the command had ended, and ExitStatus what with; both absent while it runs.
 	Ended      time.Time `json:"ended,omitzero"`
 	ExitStatus *int      `json:"exitStatus,omitempty"`
+	// Signal is the first that its guard got, such as "SIGTERM"; absent for none.
+	Signal string `json:"signal,omitempty"`
+	// Stopped is why its guard stopped the command, "timeout" or "silence"; absent where it did not.
+	Stopped string `json:"stopped,omitempty"`
 }

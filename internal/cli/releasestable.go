@@ -118,12 +118,14 @@ func deployDocument(l *release.Lease) *v1.Deploy {
 	}
 	out := &v1.Deploy{
 		ID: l.Deploy, Revision: l.Revision, Holder: l.Holder, Starter: l.Starter, Job: l.Job, Began: seconds(l.Began), Heartbeat: seconds(l.Renewed),
+		Signal: l.Signal,
 	}
 	if l.Timeout > 0 {
 		out.Timeout = l.Timeout.String()
 	}
 	if l.Finished != nil {
 		out.Ended, out.ExitStatus = l.Finished.Time.UTC().Truncate(time.Second), &l.Finished.ExitStatus
+		out.Stopped = string(l.Finished.Stopped)
 	}
 	return out
 }

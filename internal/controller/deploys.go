@@ -195,12 +195,20 @@ func (d *deploys) underWay(ctx context.Context) (map[string]map[string]bool, err
 	}
 	for i := range leases.Items {
 		l := &leases.Items[i]
-		name, is := strings.CutPrefix(l.Name, v1.DeployLeasePrefix)
-		if _, ended := l.Annotations[v1.AnnotationDeployEnded]; is && (!ended || cancelledLately(l, d.Now())) {
+		if name, is := strings.CutPrefix(l.Name, v1.DeployLeasePrefix); is && telling(l, d.Now()) {
 			add(l.Namespace, name)
 		}
 	}
 	return out, nil
+}
+
+// telling reports whether the lease may have something to tell: its guard has not said its end, or its deploy was cancelled lately.
+func telling(l *coordinationv1.Lease, now time.Time) bool {
+	if _, ended := l.Annotations[v1.AnnotationDeployEnded]; !ended {
+		return true
+	}
+	lease, err := helm.DecodeLease(l, now)
+	return err == nil && cancelledLately(lease, now)
 }
 
 // decide judges the releases by what this process has itself observed of their leases.

@@ -8,9 +8,6 @@ import (
 	"syscall"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-
-	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/notify"
 	"tidemark.dev/tidemark/internal/release"
 )
@@ -22,16 +19,11 @@ const (
 	silentKey = "releases/silent"
 	// cancelledFor is for how long it is told that a deploy was cancelled, once, after it ended.
 	cancelledFor = 24 * time.Hour
-
-	// signalled is from which exit status on a signal ended the command: 128 and its number.
-	signalled = 128
 )
 
-// cancelledLately reports whether a lease is of a deploy that a signal ended, within the time in which people are told.
-func cancelledLately(l *coordinationv1.Lease, now time.Time) bool {
-	status, err := strconv.Atoi(l.Annotations[v1.AnnotationDeployExitStatus])
-	ended, timeErr := time.Parse(time.RFC3339, l.Annotations[v1.AnnotationDeployEnded])
-	return err == nil && timeErr == nil && status > signalled && now.Sub(ended) < cancelledFor
+// cancelledLately reports whether a lease is of a deploy that was cancelled, within the time in which people are told.
+func cancelledLately(l *release.Lease, now time.Time) bool {
+	return l.Cancelled() && now.Sub(l.Finished.Time) < cancelledFor
 }
 
 // tellPeople tells whoever started a deploy what became of it. What could not be read in this look neither begins nor ends.
@@ -76,7 +68,7 @@ func (d deploy) message() (m notify.Message, once bool) {
 		}
 	}
 	newest := d.verdict.Newest
-	switch cancelled := d.Lease != nil && d.Lease.Finished != nil && d.Lease.Finished.ExitStatus > signalled; {
+	switch {
 	case d.together > staleTogether: // one message for all of them
 		return notify.Message{}, false
 	case d.verdict.State == release.Abandoned:
@@ -89,9 +81,9 @@ func (d deploy) message() (m notify.Message, once bool) {
 	case d.verdict.State == release.Outrun:
 		m.Key, m.Alert, once = d.key("superseded", deployID), "TidemarkDeployCancelled", true
 		m.Title = fmt.Sprintf("The deploy of release %s ended without a word; revision %d has replaced its own since", d.Name, newest.Number)
-	case cancelled && d.verdict.Operation == release.NoOperation && newest.Number <= d.Lease.Revision:
+	case d.verdict.Operation == release.NoOperation && cancelledLately(d.Lease, d.Now):
 		m.Key, m.Alert, once = d.key("cancelled", deployID), "TidemarkDeployCancelled", true
-		m.Title = fmt.Sprintf("The deploy of release %s was cancelled: %s; revision %d is %s", d.Name, d.ending(), newest.Number, newest.Status)
+		m.Title = fmt.Sprintf("The deploy of release %s was cancelled: %s; %s", d.Name, d.ending(), standing(d.Lease, newest))
 	}
 	if m.Key == "" {
 		return notify.Message{}, false
@@ -116,10 +108,40 @@ func (d deploy) ending() string {
 		return "its guard fell silent and its job's pod is gone"
 	case l.Finished == nil:
 		return "its guard fell silent"
-	case l.Finished.ExitStatus > signalled:
-		signal := syscall.Signal(l.Finished.ExitStatus - signalled)
-		return fmt.Sprintf("signal %d (%s) ended its command", int(signal), signal)
 	default:
-		return fmt.Sprintf("its command ended with exit status %d", l.Finished.ExitStatus)
+		return prompted(l) + exit(l.Finished)
 	}
+}
+
+// prompted says what came before the end of the command, and probably led to it; "" where nothing is known of that.
+func prompted(l *release.Lease) string {
+	switch {
+	case l.Signal != "" && l.Signalled.IsZero():
+		return "its guard got " + l.Signal + ", and "
+	case l.Signal != "":
+		return fmt.Sprintf("its guard got %s at %s, and ", l.Signal, l.Signalled.UTC().Format(time.RFC3339))
+	case l.Finished.Stopped == release.StoppedAtTimeout:
+		return "its guard stopped it at its timeout, and "
+	case l.Finished.Stopped == release.StoppedInSilence:
+		return "its guard could not renew its lease and stopped it, and "
+	}
+	return ""
+}
+
+func exit(o *release.Outcome) string {
+	if n := o.Signal(); n > 0 {
+		return fmt.Sprintf("signal %d (%s) ended its command", n, syscall.Signal(n))
+	}
+	return fmt.Sprintf("its command ended with exit status %d", o.ExitStatus)
+}
+
+// standing says what the release is in after a deploy.
+func standing(l *release.Lease, newest release.Revision) string {
+	switch {
+	case newest.Number == 0:
+		return "no record of the release is there"
+	case l.Revision > 0 && l.Revision < newest.Number:
+		return fmt.Sprintf("revision %d has followed its revision %d, and is %s", newest.Number, l.Revision, newest.Status)
+	}
+	return fmt.Sprintf("revision %d is %s", newest.Number, newest.Status)
 }

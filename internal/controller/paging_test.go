@@ -34,6 +34,10 @@ func TestTheStarterIsToldWhatBecameOfADeploy(t *testing.T) {
 	ended := func(status int) func(*deploy) {
 		return func(d *deploy) { d.Lease.Finished = &release.Outcome{Time: noon, ExitStatus: status} }
 	}
+	cancelled := func(d *deploy) { // as Helm leaves it: it heeds the signal and exits with 1
+		ended(1)(d)
+		d.Lease.Signal, d.Lease.Signalled = "SIGTERM", noon
+	}
 	for name, tc := range map[string]struct {
 		status   release.Status
 		change   func(*deploy)
@@ -51,9 +55,30 @@ func TestTheStarterIsToldWhatBecameOfADeploy(t *testing.T) {
 			release.PendingUpgrade, ended(137), "TidemarkReleaseAbandoned", notify.Page, "release/shop/web/abandoned/d1", "signal 9 (killed) ended its command", false},
 		"it was cancelled and settled": {
 			release.Failed, ended(143), "TidemarkDeployCancelled", notify.Note, "release/shop/web/cancelled/d1", "signal 15 (terminated) ended its command; revision 2 is failed", true},
+		"it was cancelled, and helm heeded the signal": {
+			release.Failed, cancelled, "TidemarkDeployCancelled", notify.Note, "release/shop/web/cancelled/d1",
+			"its guard got SIGTERM at 2026-06-01T12:00:00Z, and its command ended with exit status 1; revision 2 is failed", true},
+		"it was cancelled and rolled back": {
+			release.Failed, func(d *deploy) {
+				cancelled(d)
+				d.Revisions = append(d.Revisions, release.Revision{Number: 3, Status: release.Deployed})
+			},
+			"TidemarkDeployCancelled", notify.Note, "release/shop/web/cancelled/d1", "revision 3 has followed its revision 2, and is deployed", true},
+		"its guard stopped it at its timeout": {
+			release.Failed, func(d *deploy) {
+				d.Lease.Finished = &release.Outcome{Time: noon, ExitStatus: 1, Stopped: release.StoppedAtTimeout}
+			},
+			"TidemarkDeployCancelled", notify.Note, "release/shop/web/cancelled/d1", "its guard stopped it at its timeout", true},
+		"its guard stopped it in silence": {
+			release.Failed, func(d *deploy) {
+				d.Lease.Finished = &release.Outcome{Time: noon, ExitStatus: 1, Stopped: release.StoppedInSilence}
+			},
+			"TidemarkDeployCancelled", notify.Note, "release/shop/web/cancelled/d1", "its guard could not renew its lease", true},
+		"it was cancelled days ago":               {release.Failed, func(d *deploy) { cancelled(d); d.Now = noon.Add(25 * time.Hour) }, "", "", "", "", false},
+		"it succeeded in spite of a signal":       {release.Deployed, func(d *deploy) { cancelled(d); d.Lease.Finished.ExitStatus = 0 }, "", "", "", "", false},
 		"it failed by itself, which its job says": {release.Failed, ended(1), "", "", "", "", false},
-		"it succeeded":  {release.Deployed, ended(0), "", "", "", "", false},
-		"it is at work": {release.PendingUpgrade, func(d *deploy) { d.Lease.Unchanged, d.Lease.Timeout = 0, 0; d.Now = noon }, "", "", "", "", false},
+		"it succeeded":                            {release.Deployed, ended(0), "", "", "", "", false},
+		"it is at work":                           {release.PendingUpgrade, func(d *deploy) { d.Lease.Unchanged, d.Lease.Timeout = 0, 0; d.Now = noon }, "", "", "", "", false},
 		"it is overdue": {
 			release.PendingUpgrade, func(d *deploy) { d.Lease.Unchanged = 0 }, "TidemarkReleasePending", notify.Note, "release/shop/web/pending/2", "state overdue", false},
 		"a newer revision replaced it": {
@@ -91,20 +116,25 @@ func factsOf(m notify.Message) []string {
 
 func TestADeployThatWasCancelledLatelyIsLookedAt(t *testing.T) {
 	for name, tc := range map[string]struct {
-		status, ended string
-		want          bool
+		status, ended, signal string
+		want                  bool
 	}{
-		"cancelled an hour ago": {"143", "2026-07-01T11:00:00Z", true},
-		"failed an hour ago":    {"1", "2026-07-01T11:00:00Z", false},
-		"cancelled last week":   {"143", "2026-06-20T11:00:00Z", false},
-		"unreadable":            {"143", "yesterday", false},
-		"at work":               {"", "", false},
+		"killed an hour ago":         {"143", "2026-07-01T11:00:00Z", "", true},
+		"cancelled an hour ago":      {"1", "2026-07-01T11:00:00Z", "SIGTERM 2026-07-01T11:00:00Z", true},
+		"failed an hour ago":         {"1", "2026-07-01T11:00:00Z", "", false},
+		"succeeded after a signal":   {"0", "2026-07-01T11:00:00Z", "SIGHUP 2026-07-01T11:00:00Z", false},
+		"cancelled last week":        {"143", "2026-06-20T11:00:00Z", "", false},
+		"unreadable":                 {"143", "yesterday", "", false},
+		"whose end was not said yet": {"", "", "", true},
 	} {
 		l := guardOf("web", "d1")
+		if tc.signal != "" {
+			l.Annotations[v1.AnnotationDeploySignal] = tc.signal
+		}
 		if tc.ended != "" {
 			l.Annotations[v1.AnnotationDeployExitStatus], l.Annotations[v1.AnnotationDeployEnded] = tc.status, tc.ended
 		}
-		if got := cancelledLately(l, time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)); got != tc.want {
+		if got := telling(l, time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

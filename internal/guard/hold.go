@@ -61,6 +61,9 @@ func (h *Hold) Finish(ctx context.Context, outcome release.Outcome) error {
 	return h.write(ctx, func(l *coordinationv1.Lease) {
 		l.Annotations[v1.AnnotationDeployEnded] = text(outcome.Time)
 		l.Annotations[v1.AnnotationDeployExitStatus] = strconv.Itoa(outcome.ExitStatus)
+		if outcome.Stopped != "" {
+			l.Annotations[v1.AnnotationDeployStopped] = string(outcome.Stopped)
+		}
 	})
 }
 

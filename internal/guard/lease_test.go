@@ -165,9 +165,13 @@ func TestALeaseTellsOfItsDeploy(t *testing.T) {
 	if got := s.read().Annotations[v1.AnnotationDeploySignal]; got != "SIGTERM 2026-11-30T12:00:01Z" {
 		t.Errorf("signal %q", got)
 	}
-	s.must(h.Finish(t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 143}))
-	if f := s.decoded().Finished; f == nil || f.ExitStatus != 143 || !f.Time.Equal(noon.Add(time.Second)) {
+	s.must(h.Finish(t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 1, Stopped: release.StoppedInSilence}))
+	got = s.decoded()
+	if f := got.Finished; f == nil || *f != (release.Outcome{Time: noon.Add(time.Second), ExitStatus: 1, Stopped: release.StoppedInSilence}) {
 		t.Errorf("outcome %+v", f)
+	}
+	if got.Signal != "SIGTERM" || !got.Signalled.Equal(noon.Add(time.Second)) || !got.Cancelled() {
+		t.Errorf("signal %q at %s, cancelled: %t", got.Signal, got.Signalled, got.Cancelled())
 	}
 
 	// The next one finds it, and nothing of it is left in the lease.

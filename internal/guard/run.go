@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -50,16 +51,16 @@ func (r Run) Do(ctx context.Context) (int, error) {
 	p, err := process.Start(r.Command)
 	if err != nil {
 		status := process.StartStatus(err)
-		r.finish(ctx, status)
+		r.finish(ctx, release.Outcome{ExitStatus: status})
 		return status, err
 	}
-	r.follow(ctx, p)
-	r.finish(ctx, p.ExitStatus())
+	stopped := r.follow(ctx, p)
+	r.finish(ctx, release.Outcome{ExitStatus: p.ExitStatus(), Stopped: stopped})
 	return p.ExitStatus(), nil
 }
 
-// follow follows the command to its end.
-func (r Run) follow(ctx context.Context, p *process.Process) {
+// follow follows the command to its end, and says why it stopped it; "" where it did not.
+func (r Run) follow(ctx context.Context, p *process.Process) (stopped release.Stop) {
 	keeping, stop := context.WithCancel(ctx)
 	defer stop()
 	kept := r.keep(keeping)
@@ -68,14 +69,16 @@ func (r Run) follow(ctx context.Context, p *process.Process) {
 	for {
 		select {
 		case <-p.Done():
-			return
+			return stopped
 		case s := <-r.Signals:
 			r.pass(ctx, p, s)
 		case err := <-kept:
+			stopped = cmp.Or(stopped, release.StoppedInSilence)
 			r.Say(err.Error() + ": stopping the command, so that nobody else works on the release beside it")
 			r.signal(p, syscall.SIGTERM)
 			kill = r.Clock.After(r.left(err))
 		case <-over:
+			stopped = cmp.Or(stopped, release.StoppedAtTimeout)
 			r.Say("the command is past its timeout of " + r.Timeout.String() + ": stopping it")
 			r.signal(p, syscall.SIGTERM)
 			if kill == nil {
@@ -154,8 +157,8 @@ func (r Run) note(ctx context.Context, write func(context.Context, *Hold) error)
 	return write(ctx, r.Hold)
 }
 
-func (r Run) finish(ctx context.Context, status int) {
-	outcome := release.Outcome{Time: r.Clock.Now(), ExitStatus: status}
+func (r Run) finish(ctx context.Context, outcome release.Outcome) {
+	outcome.Time = r.Clock.Now()
 	err := r.note(ctx, func(ctx context.Context, h *Hold) error { return h.Finish(ctx, outcome) })
 	if err != nil && !errors.Is(err, ErrLost) {
 		r.Say("the end of the command could not be noted: " + err.Error())

@@ -15,6 +15,7 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/process"
+	"tidemark.dev/tidemark/internal/release"
 )
 
 // guarded is a run of a script under a lease.
@@ -143,6 +144,9 @@ func TestACommandIsStoppedAtItsTimeout(t *testing.T) {
 	status := g.ended()
 	if said := <-g.words; status != 143 || g.exitStatus() != "143" || !strings.Contains(said, "past its timeout of 1s") {
 		t.Errorf("exit status %d, said %q", status, said)
+	}
+	if f := g.decoded().Finished; f.Stopped != release.StoppedAtTimeout {
+		t.Errorf("it was stopped for %q", f.Stopped)
 	}
 }
 

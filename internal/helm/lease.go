@@ -32,7 +32,10 @@ func DecodeLease(l *coordinationv1.Lease, now time.Time) (*release.Lease, error)
 	}
 	out.Duration = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
 	out.Pod.Container, out.Pod.Node = a[v1.AnnotationDeployContainer], a[v1.AnnotationDeployNode]
-	ended := &release.Outcome{}
+	ended := &release.Outcome{Stopped: release.Stop(a[v1.AnnotationDeployStopped])}
+	signal, when, _ := strings.Cut(a[v1.AnnotationDeploySignal], " ")
+	out.Signal = signal
+	out.Signalled, _ = time.Parse(time.RFC3339, when) // for people alone: what somebody broke is no reason to know nothing
 	for _, field := range []struct {
 		annotation string
 		read       func(string) error

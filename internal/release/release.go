@@ -93,6 +93,10 @@ type Lease struct {
 	Renewed time.Time
 	// Unchanged is for how long the observer, by its own clock, has seen the Lease as it is.
 	Unchanged time.Duration
+	// Signal is the first that the guard got, such as "SIGTERM"; "" for none.
+	Signal string
+	// Signalled is when, by the guard's clock; zero when that is not told.
+	Signalled time.Time
 	// Finished says that the guard ended after its command had, with this outcome; nil while it has not said so.
 	Finished *Outcome
 	// Policy is the strongest policy that the deploy allows; "" for any.
@@ -105,6 +109,32 @@ type Outcome struct {
 	Time time.Time
 	// ExitStatus is the command's, 128+n where signal n ended it.
 	ExitStatus int
+	// Stopped is why the guard stopped the command; "" where it did not.
+	Stopped Stop
+}
+
+// Stop is why a guard stopped its command.
+type Stop string
+
+// The reasons.
+const (
+	StoppedAtTimeout Stop = "timeout" // of the deploy
+	StoppedInSilence Stop = "silence" // the lease could not be renewed
+)
+
+// signalled is the exit status above which a signal ended a command: 128 and its number.
+const signalled = 128
+
+// Signal is the number of the signal that ended the command; 0 where none did.
+func (o Outcome) Signal() int { return max(0, o.ExitStatus-signalled) }
+
+// Cancelled reports whether the deploy ended before its time. The exit status alone does not tell: Helm heeds a signal, and exits
+// with 1 as after any failure. What succeeded in spite of a signal was not cancelled.
+func (l *Lease) Cancelled() bool {
+	if l == nil || l.Finished == nil || l.Finished.ExitStatus == 0 {
+		return false
+	}
+	return l.Signal != "" || l.Finished.Stopped != "" || l.Finished.Signal() > 0
 }
 
 // live reports whether the guard may still be there: it has not said that it ended, and was heard within the lease's duration.

@@ -69,6 +69,25 @@ func TestAGuardedRollbackThatIsCancelledIsLeftToAPerson(t *testing.T) {
 	d.isRecoveredByAge("pending-rollback")
 }
 
+// TestTheStarterIsToldOfACancelledDeploy cancels `helm upgrade --wait`, which heeds the signal and exits with 1.
+func TestTheStarterIsToldOfACancelledDeploy(t *testing.T) {
+	v := alone(t)
+	in := newInbox(t)
+	d := deployOn(v, "cancel-upgrade")
+	d.controller = v.control(append(in.flags, "--release-interval=500ms")...)
+	d.eventually("people to be told of what holds from now on", d.controllerHasLooked)
+	g := d.hangs("--started-by", "ann", "--job-url", "https://ci.example/8")
+	send(t, syscall.SIGTERM, g.Process.Pid)
+	if status := g.ended(t); status != 1 || d.statuses() != "1 deployed, 2 failed" {
+		t.Errorf("exit status %d, revisions %s: %s", status, d.statuses(), g.said.String())
+	}
+	told := in.gets(d.scene, "checkout", "TidemarkDeployCancelled", "firing")
+	if told.Severity != "message" || told.fact("started by") != "ann" || told.fact("job") != "https://ci.example/8" ||
+		!strings.Contains(told.Title, "its guard got SIGTERM at ") || !strings.Contains(told.Title, "revision 2 is failed") {
+		t.Errorf("the message is %+v", told)
+	}
+}
+
 // TestAnUpgradeThatRollsBackWhenItIsKilledIsRecovered cancels `helm upgrade --rollback-on-failure`, which goes on to roll back, and
 // kills it in the middle of that, as a CI system does after ten seconds: here after two. A hook holds the rollback up.
 func TestAnUpgradeThatRollsBackWhenItIsKilledIsRecovered(t *testing.T) {
