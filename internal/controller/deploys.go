@@ -85,6 +85,8 @@ type deploys struct {
 type heard struct {
 	version string
 	since   time.Time
+	// written is when the lease was last written, by the API server's clock.
+	written time.Time
 }
 
 // deploy is a release with what was decided about it.
@@ -214,27 +216,16 @@ func telling(l *coordinationv1.Lease, now time.Time) bool {
 // decide judges the releases by what this process has itself observed of their leases.
 func (d *deploys) decide(all []deploy, stopped map[string]string, unread error) {
 	now := d.Clock.Now()
-	var silent []time.Time
 	for i := range all {
 		one := &all[i]
-		if l := one.Lease; l != nil {
-			before := d.heard[one.NamespacedName]
-			if before.version != l.ResourceVersion {
-				before = heard{l.ResourceVersion, now}
-				d.heard[one.NamespacedName] = before
-			}
-			quiet := l.Unchanged >= l.Duration
-			l.Unchanged = now.Sub(before.since)
-			if l.Finished == nil && l.Unchanged >= l.Duration {
-				silent = append(silent, before.since)
-			}
-			one.watched = l.Finished == nil && l.Unchanged < l.Duration && quiet && !one.HookActive
+		if one.Lease != nil {
+			d.hear(one, now)
 		}
 		one.verdict = release.Judge(one.Input)
 	}
 	for i := range all {
 		one := &all[i]
-		one.together = d.silentWith(*one, silent, now)
+		one.together = d.silentWith(*one, all)
 		if one.watched {
 			one.verdict.State, one.verdict.Reason = release.Unknown, "its guard gives no sign of life: its lease is watched for "+one.Lease.Duration.String()+" to be certain"
 			one.plan = release.Plan{Action: release.DoNothing, Why: one.verdict.Reason}
@@ -252,14 +243,38 @@ func (d *deploys) decide(all []deploy, stopped map[string]string, unread error) 
 	}
 }
 
-// silentWith counts the guards that fell silent within the duration of the release's own lease before or after its own.
-func (d *deploys) silentWith(one deploy, silent []time.Time, now time.Time) (count int) {
-	own := d.heard[one.NamespacedName].since
-	if one.Lease == nil || one.Lease.Finished != nil || now.Sub(own) < one.Lease.Duration {
+// hear notes what is seen of the release's lease, and has its silence count from when this process first saw it so.
+func (d *deploys) hear(one *deploy, now time.Time) {
+	l := one.Lease
+	before := d.heard[one.NamespacedName]
+	if before.version != l.ResourceVersion {
+		before = heard{l.ResourceVersion, now, l.Written}
+		if l.Written.IsZero() {
+			before.written = one.Now
+		}
+		d.heard[one.NamespacedName] = before
+	}
+	quiet := l.Unchanged >= l.Duration
+	l.Unchanged = now.Sub(before.since)
+	one.watched = l.Finished == nil && l.Unchanged < l.Duration && quiet && !one.HookActive
+}
+
+// silent reports whether the guard has been silent for the whole duration of its lease, and left an operation under way.
+func (d deploy) silent() bool {
+	l := d.Lease
+	return l != nil && l.Finished == nil && l.Unchanged >= l.Duration && (d.verdict.State == release.Abandoned || d.verdict.State == release.Unknown) &&
+		d.verdict.Operation != release.NoOperation
+}
+
+// silentWith counts the guards that fell silent within the duration of the release's own lease before or after its own. It goes by
+// their last writes as the API server dated them: to a process that has just begun to watch, all that are dead fell silent at once.
+func (d *deploys) silentWith(one deploy, all []deploy) (count int) {
+	if !one.silent() {
 		return 0
 	}
-	for _, since := range silent {
-		if since.Sub(own).Abs() < one.Lease.Duration {
+	own := d.heard[one.NamespacedName].written
+	for _, other := range all {
+		if other.silent() && d.heard[other.NamespacedName].written.Sub(own).Abs() < one.Lease.Duration {
 			count++
 		}
 	}

@@ -36,6 +36,8 @@ type deployWatch struct {
 	registry *prometheus.Registry
 	// refuse makes a write fail.
 	refuse error
+	// written is when leases were last written, by their names: what is in memory does not date them.
+	written map[string]time.Time
 }
 
 // newDeployWatch has releases in ConfigMaps: in memory Secrets cannot be listed by type.
@@ -47,7 +49,9 @@ func newDeployWatch(t *testing.T, policy release.Policy, objects ...client.Objec
 		if gvk, err := c.GroupVersionKindFor(list); err != nil || gvk.Kind == "SecretList" {
 			return err
 		}
-		return c.List(ctx, list, opts...)
+		err := c.List(ctx, list, opts...)
+		w.date(list)
+		return err
 	}
 	inner := fake.NewClientBuilder().WithObjects(objects...).Build()
 	api := interceptor.NewClient(inner, interceptor.Funcs{
@@ -73,6 +77,15 @@ func newDeployWatch(t *testing.T, policy release.Policy, objects ...client.Objec
 		ReportAfter: 30 * time.Minute, Clock: w.clock,
 	}, logr.Discard(), m)
 	return w
+}
+
+func (w *deployWatch) date(list client.ObjectList) {
+	leases, are := list.(*coordinationv1.LeaseList)
+	for i := 0; are && i < len(leases.Items); i++ {
+		if at, known := w.written[leases.Items[i].Name]; known {
+			leases.Items[i].ManagedFields = []metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: at}}}
+		}
+	}
 }
 
 // pendingRelease is revision 2 of a release that has been pending since noon, above one that is deployed.
@@ -284,6 +297,49 @@ func TestManyGuardsThatFallSilentTogetherAreOneIncident(t *testing.T) {
 		if said := strings.Contains(w.told(), "fell silent together"); said != (want != "failed") {
 			t.Errorf("of %d it told %s", count, w.told())
 		}
+	}
+}
+
+// After a restart, or a change of leader, this process hears of all dead guards at once. They had died hours apart.
+func TestGuardsThatFellSilentHoursApartAreNoIncident(t *testing.T) {
+	var objects []client.Object
+	written := map[string]time.Time{}
+	for i := range 4 {
+		name := fmt.Sprintf("web-%d", i)
+		objects = append(objects, guarded(name)...)
+		written[v1.DeployLeasePrefix+name] = noon.Add(time.Duration(i) * time.Hour)
+	}
+	w := newDeployWatch(t, release.PolicyForward, objects...)
+	w.written = written
+	w.clock.Step(24 * time.Hour)
+	w.pass(5 * time.Minute)
+	for i := range 4 {
+		if got := w.statusOf(fmt.Sprintf("web-%d", i)); got != "failed" {
+			t.Errorf("web-%d is %s", i, got)
+		}
+	}
+	if strings.Contains(w.told(), "fell silent together") {
+		t.Errorf("it told %s", w.told())
+	}
+}
+
+// Nobody deletes the leases of guards that died together once. When their releases are settled again, the incident is over.
+func TestAnIncidentEndsWithWhatItLeftPending(t *testing.T) {
+	var objects []client.Object
+	for i := range 4 {
+		objects = append(objects, guarded(fmt.Sprintf("web-%d", i))...)
+	}
+	w := newDeployWatch(t, release.PolicyForward, objects...)
+	w.pass(15 * time.Minute)
+	for i := range 2 {
+		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("sh.helm.release.v1.web-%d.v2", i)}}
+		if err := w.Client.Patch(t.Context(), record, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"status":"failed"}}}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.pass(time.Minute)
+	if got := w.statusOf("web-3"); got != "failed" {
+		t.Errorf("it is %s: %s", got, w.told())
 	}
 }
 

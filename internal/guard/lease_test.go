@@ -152,7 +152,7 @@ func TestALeaseTellsOfItsDeploy(t *testing.T) {
 	s.must(h.Started(t.Context(), 7))
 	want := release.Lease{
 		Deploy: "a", Revision: 7, Holder: "host-a", Starter: "ann", Job: "https://ci/a", Began: noon.Add(time.Second), Timeout: 10 * time.Minute,
-		Duration: 3 * time.Minute, Renewed: noon.Add(time.Second), Policy: release.PolicyForward, ResourceVersion: "2",
+		Duration: 3 * time.Minute, Renewed: noon.Add(time.Second), Policy: release.PolicyForward, ResourceVersion: "2", Written: noon.Add(time.Second),
 		Pod: release.JobPod{Namespace: "ci", Name: "job", UID: "u1", Node: "node-1"},
 	}
 	got := s.decoded()
@@ -419,7 +419,7 @@ func TestWhatALeaseToldOfAnUnfinishedDeployIsGivenBack(t *testing.T) {
 	s.must(err)
 	s.must(second.GiveBack(t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 125}))
 	got := s.decoded()
-	got.ResourceVersion = want.ResourceVersion
+	got.ResourceVersion, got.Written = want.ResourceVersion, want.Written
 	if got != want {
 		t.Errorf("lease %+v, want %+v", got, want)
 	}

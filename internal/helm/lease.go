@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/helmrecord"
 	"tidemark.dev/tidemark/internal/release"
 )
 
@@ -19,7 +20,11 @@ func DecodeLease(l *coordinationv1.Lease, now time.Time) (*release.Lease, error)
 	a := l.Annotations
 	out := &release.Lease{
 		ResourceVersion: l.ResourceVersion, Deploy: l.Labels[v1.LabelDeploy], Starter: a[v1.AnnotationDeployStartedBy], Job: a[v1.AnnotationDeployJob],
-		Policy: release.Policy(a[v1.AnnotationDeployPolicy]), Unchanged: unchanged(l, now),
+		Policy: release.Policy(a[v1.AnnotationDeployPolicy]), Written: helmrecord.Written(l),
+	}
+	if !out.Written.IsZero() {
+		// By the API server's clock alone, which is good for showing. Who acts must have observed the Lease for its duration.
+		out.Unchanged = max(0, now.Sub(out.Written))
 	}
 	if l.Spec.HolderIdentity != nil {
 		out.Holder = *l.Spec.HolderIdentity
@@ -68,19 +73,4 @@ func decodePod(text string, into *release.JobPod) error {
 	}
 	into.Namespace, into.Name, into.UID = part[0], part[1], part[2]
 	return nil
-}
-
-// unchanged is for how long the Lease has not been written, by the API server's clock alone; 0 when nothing tells. It is good
-// for showing. Who acts must have observed the Lease for its duration.
-func unchanged(l *coordinationv1.Lease, now time.Time) time.Duration {
-	var last time.Time
-	for _, f := range l.ManagedFields {
-		if f.Time != nil && f.Time.After(last) {
-			last = f.Time.Time
-		}
-	}
-	if last.IsZero() {
-		return 0
-	}
-	return max(0, now.Sub(last))
 }

@@ -115,7 +115,7 @@ func TestReleasesAreFoundInSecretsAndConfigMaps(t *testing.T) {
 	}
 	want := release.Lease{
 		ResourceVersion: "999", Deploy: "d1", Revision: 2, Holder: "guard-1", Starter: "ann", Job: "https://ci/1", Began: noon.Add(-time.Hour),
-		Timeout: 10 * time.Minute, Duration: 3 * time.Minute, Unchanged: 4 * time.Minute,
+		Timeout: 10 * time.Minute, Duration: 3 * time.Minute, Written: noon.Add(-4 * time.Minute), Unchanged: 4 * time.Minute,
 	}
 	if got := sight.Releases[1].Lease; got == nil || *got != want {
 		t.Errorf("lease %+v, want %+v", got, want)

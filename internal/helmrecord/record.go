@@ -86,3 +86,14 @@ func Decode(kind string, m metav1.Object) (name string, r release.Revision, err 
 		Recovered: recovered,
 	}, err
 }
+
+// Written is when an object was last written, by the API server's clock; zero when nothing tells.
+func Written(m metav1.Object) time.Time {
+	var last time.Time
+	for _, f := range m.GetManagedFields() {
+		if f.Time != nil && f.Time.After(last) {
+			last = f.Time.Time
+		}
+	}
+	return last
+}
