@@ -261,9 +261,11 @@ func (d *deploys) hear(one *deploy, now time.Time) {
 
 // silent reports whether the guard has been silent for the whole duration of its lease, and left an operation under way.
 func (d deploy) silent() bool {
-	l := d.Lease
-	return l != nil && l.Finished == nil && l.Unchanged >= l.Duration && (d.verdict.State == release.Abandoned || d.verdict.State == release.Unknown) &&
-		d.verdict.Operation != release.NoOperation
+	l, v := d.Lease, d.verdict
+	if l == nil || l.Finished != nil || l.Unchanged < l.Duration || v.Operation == release.NoOperation {
+		return false
+	}
+	return v.State == release.Abandoned || v.State == release.Unknown || v.Left
 }
 
 // silentWith counts the guards that fell silent within the duration of the release's own lease before or after its own. It goes by

@@ -74,7 +74,11 @@ func (d deploy) message() (m notify.Message, once bool) {
 	case d.verdict.State == release.Abandoned:
 		m.Key, m.Alert, m.Severity = d.key("abandoned", deployID), "TidemarkReleaseAbandoned", notify.Page
 		m.Title = fmt.Sprintf("The deploy of release %s left revision %d %s and cannot come back: %s", d.Name, newest.Number, newest.Status, d.ending())
-		m.Facts = append(m.Facts, notify.Fact{Name: "remedy", Value: fmt.Sprintf("tidemark releases recover %s -n %s", d.Name, d.Namespace)})
+		m.Facts = append(m.Facts, notify.Fact{Name: "remedy", Value: d.remedy()})
+	case d.verdict.Left:
+		m.Key, m.Alert, m.Severity = d.key("abandoned", deployID), "TidemarkReleaseAbandoned", notify.Page
+		m.Title = fmt.Sprintf("The deploy of release %s probably left revision %d %s: %s", d.Name, newest.Number, newest.Status, d.ending())
+		m.Facts = append(m.Facts, notify.Fact{Name: "remedy", Value: d.remedy()})
 	case d.plan.Action == release.DoReport:
 		m.Key, m.Alert = d.key("pending", strconv.FormatInt(newest.Number, 10)), "TidemarkReleasePending"
 		m.Title = fmt.Sprintf("Release %s needs a person: revision %d is %s, state %s", d.Name, newest.Number, newest.Status, d.verdict.State)
@@ -90,6 +94,14 @@ func (d deploy) message() (m notify.Message, once bool) {
 	}
 	m.Runbook = runbooks + m.Alert + ".md"
 	return m, once
+}
+
+// remedy is the command that a person runs about what is under way.
+func (d deploy) remedy() string {
+	if d.verdict.Operation == release.Uninstall {
+		return fmt.Sprintf("helm uninstall %s -n %s", d.Name, d.Namespace)
+	}
+	return fmt.Sprintf("tidemark releases recover %s -n %s", d.Name, d.Namespace)
 }
 
 func (d deploy) key(what, which string) string {

@@ -38,6 +38,9 @@ func TestTheStarterIsToldWhatBecameOfADeploy(t *testing.T) {
 		ended(1)(d)
 		d.Lease.Signal, d.Lease.Signalled = "SIGTERM", noon
 	}
+	left := func(d *deploy) { // no label says that the revision is its own; a minute after it began the record was written
+		d.Revisions[1].Deploy, d.Revisions[1].Written, d.Lease.Written = "", noon.Add(time.Minute), noon.Add(2*time.Minute)
+	}
 	for name, tc := range map[string]struct {
 		status   release.Status
 		change   func(*deploy)
@@ -74,6 +77,27 @@ func TestTheStarterIsToldWhatBecameOfADeploy(t *testing.T) {
 				d.Lease.Finished = &release.Outcome{Time: noon, ExitStatus: 1, Stopped: release.StoppedInSilence}
 			},
 			"TidemarkDeployCancelled", notify.Note, "release/shop/web/cancelled/d1", "its guard could not renew its lease", true},
+		"its rollback was cancelled, which helm leaves pending and cannot label": {
+			release.PendingRollback, func(d *deploy) {
+				cancelled(d)
+				left(d)
+			},
+			"TidemarkReleaseAbandoned", notify.Page, "release/shop/web/abandoned/d1", "probably left revision 2 pending-rollback: its guard got SIGTERM", false},
+		"its uninstall was cancelled": {
+			release.Uninstalling, func(d *deploy) {
+				cancelled(d)
+				left(d)
+			},
+			"TidemarkReleaseAbandoned", notify.Page, "release/shop/web/abandoned/d1", "probably left revision 2 uninstalling", false},
+		"its rollback was killed with its guard": {
+			release.PendingRollback, left, "TidemarkReleaseAbandoned", notify.Page, "release/shop/web/abandoned/d1", "its guard fell silent", false},
+		"it failed, and somebody without a guard began later": {
+			release.PendingUpgrade, func(d *deploy) {
+				cancelled(d)
+				left(d)
+				d.Now, d.Revisions[1].Created, d.Revisions[1].Written = noon.Add(20*time.Minute), noon.Add(10*time.Minute), noon.Add(10*time.Minute)
+			},
+			"", "", "", "", false},
 		"it was cancelled days ago":               {release.Failed, func(d *deploy) { cancelled(d); d.Now = noon.Add(25 * time.Hour) }, "", "", "", "", false},
 		"it succeeded in spite of a signal":       {release.Deployed, func(d *deploy) { cancelled(d); d.Lease.Finished.ExitStatus = 0 }, "", "", "", "", false},
 		"it failed by itself, which its job says": {release.Failed, ended(1), "", "", "", "", false},

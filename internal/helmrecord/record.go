@@ -82,7 +82,7 @@ func Decode(kind string, m metav1.Object) (name string, r release.Revision, err 
 	recovered, _ := time.Parse(time.RFC3339, m.GetAnnotations()[v1.AnnotationRecovered]) // what somebody broke tells nothing
 	return name, release.Revision{
 		Record: m.GetName(), Kind: kind, ResourceVersion: m.GetResourceVersion(), Number: number,
-		Status: release.Status(text[LabelStatus]), Created: m.GetCreationTimestamp().Time, Deploy: text[v1.LabelDeploy],
+		Status: release.Status(text[LabelStatus]), Created: m.GetCreationTimestamp().Time, Written: Written(m), Deploy: text[v1.LabelDeploy],
 		Recovered: recovered,
 	}, err
 }

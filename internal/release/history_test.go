@@ -9,6 +9,8 @@ import (
 // actor is one run of a deploy command on the release, with its guard or without one.
 type actor struct {
 	guarded bool
+	// labels says that the command labels what it writes: a rollback cannot.
+	labels  bool
 	deploy  string
 	number  int64
 	began   time.Time
@@ -48,7 +50,7 @@ func (w *world) chance(percent int) bool { return w.rand.IntN(100) < percent }
 // start begins a deploy. A guarded one takes the lease; no other guard may hold it.
 func (w *world) start() {
 	a := &actor{
-		guarded: w.chance(60), deploy: string(rune('a' + len(w.actors))), began: w.now, running: true, heard: w.now,
+		guarded: w.chance(60), labels: w.chance(70), deploy: string(rune('a' + len(w.actors))), began: w.now, running: true, heard: w.now,
 		inPod: w.chance(50), podRuns: true, nodeAnswers: true, timeout: time.Duration(1+w.rand.IntN(40)) * time.Minute,
 	}
 	if w.chance(10) {
@@ -63,6 +65,10 @@ func (w *world) start() {
 		if w.lease.live() && w.lease != nil && w.now.Sub(w.changed) < leaseTime {
 			return
 		}
+		if w.lease != nil && w.chance(10) { // its preflight refuses, and what the lease said stands again
+			w.changed = w.now
+			return
+		}
 		w.lease = &Lease{Deploy: a.deploy, Revision: a.number, Began: w.now, Timeout: a.timeout, Duration: leaseTime}
 		w.changed = w.now
 	}
@@ -74,18 +80,21 @@ func (w *world) write(a *actor) {
 	n := w.newest()
 	if n != nil {
 		if op, _ := n.Status.Operation(); op != NoOperation {
-			if n.Deploy != a.deploy {
+			if !w.wrote(a) {
 				w.end(a, 1)
 			}
 			return
 		}
-		if n.Number >= a.number && n.Deploy != a.deploy {
+		if n.Number >= a.number && !w.wrote(a) {
 			a.number = n.Number + 1 // Helm counts from what it reads, not from what the guard expected
 		}
 	}
-	status := []Status{PendingInstall, PendingUpgrade, PendingRollback}[w.rand.IntN(3)]
-	r := Revision{Number: a.number, Status: status, Created: w.now, Deploy: a.deploy}
-	if !a.guarded {
+	status := PendingRollback
+	if a.labels {
+		status = []Status{PendingInstall, PendingUpgrade}[w.rand.IntN(2)]
+	}
+	r := Revision{Number: a.number, Status: status, Created: w.now, Written: w.now, Deploy: a.deploy}
+	if !a.guarded || !a.labels {
 		r.Deploy = ""
 		if n != nil && w.chance(50) {
 			r.Deploy = n.Deploy // Helm hands labels on from one revision to the next
@@ -94,6 +103,11 @@ func (w *world) write(a *actor) {
 	if n == nil || n.Number < a.number {
 		w.revisions, w.writers = append(w.revisions, r), append(w.writers, a)
 	}
+}
+
+// wrote reports whether the actor wrote the newest revision.
+func (w *world) wrote(a *actor) bool {
+	return len(w.writers) > 0 && w.writers[len(w.writers)-1] == a
 }
 
 // end is the end of the command; its guard says so where it can.
@@ -106,10 +120,26 @@ func (w *world) end(a *actor, status int) {
 }
 
 func (w *world) settle(a *actor, s Status) {
-	if n := w.newest(); n != nil && n.Number == a.number {
-		n.Status = s
+	status := 0
+	if n := w.newest(); w.wrote(a) {
+		n.Status, n.Written = s, w.now
 	}
-	w.end(a, 0)
+	if s == Failed {
+		status = 1
+	}
+	w.end(a, status)
+}
+
+// cancel is a signal: it is noted where the guard can, and Helm heeds it, but leaves a rollback pending.
+func (w *world) cancel(a *actor) {
+	if a.guarded && !a.cutOff && w.lease != nil && w.lease.Deploy == a.deploy {
+		w.lease.Signal, w.changed = "SIGTERM", w.now
+	}
+	if a.labels {
+		w.settle(a, Failed)
+		return
+	}
+	w.end(a, 1)
 }
 
 // live does what a running actor does in one step.
@@ -143,6 +173,8 @@ func (w *world) live(a *actor) {
 		w.settle(a, Deployed)
 	case w.chance(2):
 		w.settle(a, Failed)
+	case w.chance(2):
+		w.cancel(a)
 	case w.chance(1):
 		w.end(a, 137) // Helm alone was killed, and its guard says so
 	}
@@ -169,7 +201,7 @@ func (w *world) seen() Input {
 	if w.watched.After(since) {
 		since = w.watched
 	}
-	l.Unchanged = w.now.Sub(since)
+	l.Written, l.Unchanged = w.changed, w.now.Sub(since)
 	in.Lease = &l
 	for _, a := range w.actors {
 		if a.deploy != l.Deploy || !a.inPod || !a.nodeAnswers {
@@ -180,6 +212,16 @@ func (w *world) seen() Input {
 		}
 	}
 	return in
+}
+
+// leaseholder is who has the lease, or had it last; nil for nobody.
+func (w *world) leaseholder() *actor {
+	for _, a := range w.actors {
+		if w.lease != nil && a.deploy == w.lease.Deploy {
+			return a
+		}
+	}
+	return nil
 }
 
 // somebodyLives reports whether any command still may write to the release.
@@ -193,7 +235,7 @@ func (w *world) somebodyLives() bool {
 }
 
 func TestALiveOperationIsNeverTouched(t *testing.T) {
-	acted, spared := 0, 0
+	acted, spared, left := 0, 0, 0
 	for seed := range uint64(10_000) {
 		w := &world{rand: rand.New(rand.NewPCG(seed, 1)), now: now, watched: now}
 		for range 150 {
@@ -213,6 +255,12 @@ func TestALiveOperationIsNeverTouched(t *testing.T) {
 			if v.Operation != NoOperation && w.somebodyLives() {
 				spared++
 			}
+			if v.Left {
+				left++
+				if w.leaseholder().running {
+					t.Fatalf("history %d: its starter is told that a deploy that lives has left its revision: %s", seed, v.Reason)
+				}
+			}
 			for _, who := range []Actor{ByController, ByPreflight} {
 				for _, policy := range Policies() {
 					p := Decide(v, Request{Now: w.now, Actor: who, Policy: policy, ReportAfter: 30 * time.Minute})
@@ -227,7 +275,7 @@ func TestALiveOperationIsNeverTouched(t *testing.T) {
 			}
 		}
 	}
-	if acted < 10_000 || spared < 100_000 {
-		t.Errorf("acted %d times, and spared a live operation %d times: the histories prove nothing", acted, spared)
+	if acted < 10_000 || spared < 100_000 || left < 10_000 {
+		t.Errorf("acted %d times, spared a live operation %d times, and told of one that was left %d times: the histories prove nothing", acted, spared, left)
 	}
 }

@@ -48,6 +48,9 @@ type Verdict struct {
 	Busy bool
 	// Allowed is the strongest policy that the deploy's lease allows; "" for any.
 	Allowed Policy
+	// Left says that an unguarded operation was probably left by the deploy of the lease, which is over. Nothing proves it, so
+	// only a person can recover it, and must be told at once.
+	Left bool
 	// First says that no other revision than the newest was ever recorded.
 	First bool
 }
@@ -77,11 +80,12 @@ func Judge(in Input) Verdict {
 		v.State, v.Reason = Live, "one of its hooks is running"
 	case !in.Lease.wrote(v.Newest):
 		v.State, v.Reason = Unguarded, notItsLease(in.Lease, v.Newest)
+		v.Left, v.Reason = left(in, v)
 	default:
 		v.State, v.Reason = guarded(in)
 	}
 	if in.HookProblem != "" && (v.State == Unguarded || v.State == Abandoned) {
-		v.State, v.Reason = Unknown, v.Reason+"; whether one of its hooks runs cannot be told: "+in.HookProblem
+		v.State, v.Left, v.Reason = Unknown, false, v.Reason+"; whether one of its hooks runs cannot be told: "+in.HookProblem
 	}
 	return v
 }
@@ -158,12 +162,23 @@ func guarded(in Input) (State, string) {
 	return Unknown, "its guard gives no sign of life; whether it ended is certain after " + l.Began.Add(l.Timeout).UTC().Format(time.RFC3339)
 }
 
+// left reports whether the unguarded operation was probably left by the deploy of the lease, with the reason for its state.
+func left(in Input, v Verdict) (bool, string) {
+	if !in.Lease.mayHaveWritten(v.Newest) {
+		return false, v.Reason
+	}
+	if state, why := guarded(in); state == Abandoned {
+		return true, v.Reason + "; its number and time do, and " + why
+	}
+	return false, v.Reason
+}
+
 func notItsLease(l *Lease, newest Revision) string {
 	switch {
 	case l == nil:
 		return "no lease tells who is at work"
 	case l.Revision != newest.Number:
-		return fmt.Sprintf("the lease of its guard is that of revision %d", l.Revision)
+		return fmt.Sprintf("the lease of its guard is that of revision %d, and no label says that the same command wrote this one", l.Revision)
 	}
 	return "a guard expected this revision, but its record does not say that the guarded command wrote it"
 }

@@ -183,6 +183,54 @@ func TestUnguardedIsRecoveredByAPreflightOnlyFromTheGivenAge(t *testing.T) {
 	}
 }
 
+// A rollback cannot be labelled. Where number and time say whose it was, its starter is told; nobody acts on that but a person.
+func TestAnUnguardedOperationThatADeployProbablyLeftIsReportedAtOnce(t *testing.T) {
+	finished := func(status int) func(*Lease) {
+		return func(l *Lease) { l.Finished = &Outcome{Time: ago(time.Minute), ExitStatus: status} }
+	}
+	for _, tc := range []struct {
+		name    string
+		change  func(*Lease)
+		written time.Duration // ago; the lease began two minutes ago, and was last written one ago
+		number  int64         // of the lease
+		want    bool
+	}{
+		{"its command ended while it was pending", finished(1), 90 * time.Second, 5, true},
+		{"a signal ended it", finished(143), 90 * time.Second, 5, true},
+		{"it rolls back by itself what it wrote before", finished(137), 90 * time.Second, 4, true},
+		{"its guard is silent and its timeout past", func(l *Lease) { l.Unchanged, l.Timeout = l.Duration, time.Second }, 30 * time.Second, 5, true},
+		{"its guard is silent, and that is all", func(l *Lease) { l.Unchanged, l.Timeout = l.Duration, time.Hour }, 90 * time.Second, 5, false},
+		{"its guard lives", func(*Lease) {}, 90 * time.Second, 5, false},
+		{"its command succeeded", finished(0), 90 * time.Second, 5, false},
+		{"the record was written after its command ended", finished(1), 30 * time.Second, 5, false},
+		{"the record was written before its command began", finished(1), 3 * time.Minute, 5, false},
+		{"it was to write an older revision", finished(1), 90 * time.Second, 3, false},
+		{"it was to write a newer one", finished(1), 90 * time.Second, 6, false},
+		{"what it was to write is not known", finished(1), 90 * time.Second, 0, false},
+	} {
+		for _, operation := range []Operation{Rollback, Uninstall} {
+			in := pending(operation, true)
+			in.Revisions[0].Created, in.Revisions[0].Written, in.Revisions[0].Deploy = ago(tc.written), ago(tc.written), "d0"
+			in.Lease = lease(tc.number, func(l *Lease) { l.Began, l.Written = ago(2*time.Minute), ago(time.Minute) })
+			tc.change(in.Lease)
+			v := Judge(in)
+			if v.State != Unguarded || v.Left != tc.want {
+				t.Errorf("%s: %s, left: %t: %s", tc.name, v.State, v.Left, v.Reason)
+			}
+			for _, actor := range []Actor{ByController, ByPreflight} {
+				p := Decide(v, Request{Now: now, Actor: actor, Policy: PolicyForward, ReportAfter: 30 * time.Minute})
+				if p.Action.Writes() || p.Action == DoReport != tc.want {
+					t.Errorf("%s: the %s does %s", tc.name, actor, p.Action)
+				}
+			}
+			in.HookActive = true
+			if v := Judge(in); v.Left {
+				t.Errorf("%s: it is left while its hook runs", tc.name)
+			}
+		}
+	}
+}
+
 func TestStateOfASettledRelease(t *testing.T) {
 	revision := func(n int64, s Status) Revision { return Revision{Number: n, Status: s, Created: ago(time.Hour)} }
 	for _, tc := range []struct {

@@ -122,10 +122,10 @@ func Decide(v Verdict, q Request) Plan {
 	return Plan{Action: DoReport, Why: v.Reason}
 }
 
-// watch reports what may be alive when it has gone on for long, or is past its own timeout.
+// watch reports what may be alive when it has gone on for long, is past its own timeout, or was probably left.
 func watch(v Verdict, q Request) Plan {
 	late := q.ReportAfter > 0 && v.Age(q.Now) > q.ReportAfter
-	if v.State == Overdue || v.State == Unknown && v.Operation == NoOperation || late {
+	if v.State == Overdue || v.State == Unknown && v.Operation == NoOperation || late || v.Left {
 		return Plan{Action: DoReport, Why: v.Reason}
 	}
 	return Plan{Action: DoNothing, Why: v.Reason}

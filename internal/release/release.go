@@ -57,6 +57,8 @@ type Revision struct {
 	Status Status
 	// Created is the record's creationTimestamp: Helm's own labels with times are inherited, and lost.
 	Created time.Time
+	// Written is when the record was last written, by the API server's clock; zero when nothing tells.
+	Written time.Time
 	// Deploy is the id of the guarded deploy that wrote the record; "" when none is told.
 	Deploy string
 	// Recovered is when the controller marked the revision failed by itself; zero when it has not.
@@ -153,6 +155,26 @@ func (l *Lease) overdue(now time.Time) bool {
 // may have been faster to write it.
 func (l *Lease) wrote(r Revision) bool {
 	return l != nil && l.Deploy != "" && l.Deploy == r.Deploy && l.Revision == r.Number
+}
+
+// mayHaveWritten reports whether the deploy probably wrote the revision, although no label says so: its record is of the number that
+// the command was to write, or of the one that follows when it rolls back by itself, and was written while the command ran. All
+// times are the API server's. It is enough to call a person, and for nothing else: somebody without a guard may have been as fast.
+func (l *Lease) mayHaveWritten(r Revision) bool {
+	if l == nil || l.Revision == 0 || r.Number != l.Revision && r.Number != l.Revision+1 {
+		return false
+	}
+	if l.Began.IsZero() || l.Written.IsZero() || r.Written.IsZero() {
+		return false
+	}
+	end := l.Written
+	switch {
+	case l.Finished == nil:
+		end = end.Add(l.Duration) // within which its guard stops it
+	case l.Finished.ExitStatus == 0:
+		return false // it left nothing
+	}
+	return !r.Written.Before(l.Began) && !r.Written.After(end)
 }
 
 // Life is what is known of the place where a deploy runs, apart from its lease.

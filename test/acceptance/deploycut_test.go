@@ -69,7 +69,8 @@ func TestAGuardedRollbackThatIsCancelledIsLeftToAPerson(t *testing.T) {
 	d.isRecoveredByAge("pending-rollback")
 }
 
-// TestTheStarterIsToldOfACancelledDeploy cancels `helm upgrade --wait`, which heeds the signal and exits with 1.
+// TestTheStarterIsToldOfACancelledDeploy cancels `helm upgrade --wait`, which heeds the signal and exits with 1: a message. Then
+// `helm rollback --wait`, which leaves its revision pending: a page at once.
 func TestTheStarterIsToldOfACancelledDeploy(t *testing.T) {
 	v := alone(t)
 	in := newInbox(t)
@@ -82,6 +83,21 @@ func TestTheStarterIsToldOfACancelledDeploy(t *testing.T) {
 		t.Errorf("exit status %d, revisions %s: %s", status, d.statuses(), g.said.String())
 	}
 	told := in.gets(d.scene, "checkout", "TidemarkDeployCancelled", "firing")
+	back := deployOn(v, "cancel-rollback")
+	_, _, err := d.Lab.Helm(t.Context(), "upgrade", "checkout", back.chart, "-n", back.Namespace, "--set", "release=2,bootDelay=1h")
+	d.must(err)
+	_, _, err = d.Lab.Helm(t.Context(), "upgrade", "checkout", back.chart, "-n", back.Namespace, "--set", "release=3")
+	d.must(err)
+	g = back.guardHelm(short("--started-by", "bob"), "rollback", "checkout", "2", "--wait", "--timeout", "1h")
+	back.eventually("the rollback to be pending", func() error {
+		return labtest.Equal("the revisions", back.statuses(), "1 superseded, 2 superseded, 3 deployed, 4 pending-rollback")
+	})
+	send(t, syscall.SIGTERM, g.Process.Pid)
+	g.ended(t)
+	page := in.gets(back.scene, "checkout", "TidemarkReleaseAbandoned", "firing")
+	if page.Severity != "page" || page.fact("started by") != "bob" || !strings.Contains(page.Title, "probably left revision 4 pending-rollback: its guard got SIGTERM at ") {
+		t.Errorf("the page is %+v", page)
+	}
 	if told.Severity != "message" || told.fact("started by") != "ann" || told.fact("job") != "https://ci.example/8" ||
 		!strings.Contains(told.Title, "its guard got SIGTERM at ") || !strings.Contains(told.Title, "revision 2 is failed") {
 		t.Errorf("the message is %+v", told)
