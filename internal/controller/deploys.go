@@ -231,9 +231,7 @@ func (d *deploys) decide(all []deploy, stopped map[string]string, unread error) 
 			one.plan = release.Plan{Action: release.DoNothing, Why: one.verdict.Reason}
 			continue
 		}
-		one.plan = release.Decide(one.verdict, release.Request{
-			Now: one.Now, Actor: release.ByController, Policy: d.Policy, ReportAfter: d.ReportAfter, Foreign: one.Foreign,
-		})
+		one.plan = d.plan(*one)
 		if !one.plan.Action.Writes() {
 			continue
 		}
@@ -345,7 +343,10 @@ func (d *deploys) act(ctx context.Context, one deploy) error {
 
 // forward marks the pending revision failed, when it still is the one that was judged.
 func (d *deploys) forward(ctx context.Context, one deploy) error {
-	err := helm.MarkFailed(ctx, d.Client, one.Namespace, one.verdict.Newest, helm.Mark{Description: helm.LeftByItsProcess, Unasked: d.Now()})
+	err := d.confirm(ctx, one)
+	if err == nil {
+		err = helm.MarkFailed(ctx, d.Client, one.Namespace, one.verdict.Newest, helm.Mark{Description: helm.LeftByItsProcess, Unasked: d.Now()})
+	}
 	switch {
 	case errors.Is(err, helm.ErrChanged): // judged again at the next look
 		d.metrics.recoveries.WithLabelValues("changed").Inc()
@@ -358,6 +359,44 @@ func (d *deploys) forward(ctx context.Context, one deploy) error {
 	d.recovered[one.NamespacedName] = d.Now()
 	d.log.Info("Marked a pending revision failed", "release", one.String(), "revision", one.verdict.Newest.Number, "why", one.plan.Why)
 	return d.report(ctx, one, "recovered", "ReleaseRecovered", fmt.Sprintf("revision %d was marked failed, so that the next upgrade is accepted: %s", one.verdict.Newest.Number, one.plan.Why))
+}
+
+// confirm decides once more by what is there now: between the look and its end, a guard may have renewed its lease, a hook begun, or
+// somebody paused Tidemark. The error is or wraps [helm.ErrChanged] when the decision does not stand; the pause is read last.
+func (d *deploys) confirm(ctx context.Context, one deploy) error {
+	sight, err := helm.Survey{Client: d.Client, Now: d.Now, Namespace: one.Namespace, Name: one.Name}.Find(ctx)
+	if err != nil {
+		return err
+	}
+	if len(sight.Releases) != 1 {
+		return helm.ErrChanged
+	}
+	again := deploy{Release: sight.Releases[0], together: one.together}
+	known := d.heard[one.NamespacedName]
+	if again.Lease == nil || again.Lease.ResourceVersion != known.version {
+		return fmt.Errorf("the lease of its guard: %w", helm.ErrChanged)
+	}
+	again.Lease.Unchanged = d.Clock.Since(known.since)
+	again.verdict = release.Judge(again.Input)
+	again.plan = d.plan(again)
+	if again.plan.Action != release.DoForward || again.verdict.Newest.ResourceVersion != one.verdict.Newest.ResourceVersion {
+		return fmt.Errorf("revision %d: %w", one.verdict.Newest.Number, helm.ErrChanged)
+	}
+	stopped, err := d.stopped(ctx, []string{one.Namespace})
+	if err != nil {
+		return err
+	}
+	if why := d.hindered(again, stopped, nil); why != "" {
+		return fmt.Errorf("%s: %w", why, helm.ErrChanged)
+	}
+	return nil
+}
+
+// plan is what the controller does about a release by its state.
+func (d *deploys) plan(one deploy) release.Plan {
+	return release.Decide(one.verdict, release.Request{
+		Now: one.Now, Actor: release.ByController, Policy: d.Policy, ReportAfter: d.ReportAfter, Foreign: one.Foreign,
+	})
 }
 
 // report tells of a release once, as long as the same holds of the same revision.

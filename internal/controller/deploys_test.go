@@ -16,6 +16,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -38,12 +39,27 @@ type deployWatch struct {
 	refuse error
 	// written is when leases were last written, by their names: what is in memory does not date them.
 	written map[string]time.Time
+	// reads has how often each kind was read, by "get" and "list"; then is called after each read, where it is set.
+	reads map[string]int
+	then  func(reads map[string]int)
+}
+
+// read notes that a kind was read.
+func (w *deployWatch) read(verb string, o runtime.Object, c client.Client) {
+	gvk, err := c.GroupVersionKindFor(o)
+	if err != nil {
+		w.t.Error(err)
+	}
+	w.reads[verb+" "+gvk.Kind]++
+	if w.then != nil {
+		w.then(w.reads)
+	}
 }
 
 // newDeployWatch has releases in ConfigMaps: in memory Secrets cannot be listed by type.
 func newDeployWatch(t *testing.T, policy release.Policy, objects ...client.Object) *deployWatch {
 	t.Helper()
-	w := &deployWatch{t: t, clock: clocktesting.NewFakeClock(noon), registry: prometheus.NewPedanticRegistry()}
+	w := &deployWatch{t: t, clock: clocktesting.NewFakeClock(noon), registry: prometheus.NewPedanticRegistry(), reads: map[string]int{}}
 	objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tidemark-system"}})
 	noSecrets := func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 		if gvk, err := c.GroupVersionKindFor(list); err != nil || gvk.Kind == "SecretList" {
@@ -55,7 +71,16 @@ func newDeployWatch(t *testing.T, policy release.Policy, objects ...client.Objec
 	}
 	inner := fake.NewClientBuilder().WithObjects(objects...).Build()
 	api := interceptor.NewClient(inner, interceptor.Funcs{
-		List: noSecrets,
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			err := noSecrets(ctx, c, list, opts...)
+			w.read("list", list, c)
+			return err
+		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, o, opts...)
+			w.read("get", o, c)
+			return err
+		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			if w.refuse != nil {
 				return w.refuse
@@ -243,6 +268,55 @@ func TestForwardOnlyWhereItIsChosenAndAllIsSure(t *testing.T) {
 	}
 }
 
+// While the controller decides about one release it reads on, and people and guards go on too.
+func TestForwardIsDecidedAgainJustBeforeItIsDone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// reads is what is read last before the change comes.
+		reads  string
+		change func(*deployWatch)
+		want   string
+	}{
+		"nothing changes":                            {"get Namespace", func(*deployWatch) {}, "failed"},
+		"its guard renews the lease":                 {"get Namespace", func(w *deployWatch) { w.renew("web") }, "pending-upgrade"},
+		"somebody pauses the namespace":              {"get Namespace", func(w *deployWatch) { w.pause("shop") }, "pending-upgrade"},
+		"somebody pauses Tidemark while it is sure":  {"list LeaseList", func(w *deployWatch) { w.pause("tidemark-system") }, "pending-upgrade"},
+		"somebody else marks the revision as failed": {"get Namespace", func(w *deployWatch) { w.settle("web") }, "failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDeployWatch(t, release.PolicyForward, guarded("web")...)
+			w.look(t.Context())
+			w.clock.Step(15 * time.Minute)
+			// The look reads two namespaces, that of the release and Tidemark's own, and each kind of record and the leases once before.
+			last := map[string]int{"get Namespace": w.reads["get Namespace"] + 2, "list LeaseList": w.reads["list LeaseList"] + 3}[tc.reads]
+			w.then = func(reads map[string]int) {
+				if reads[tc.reads] == last {
+					w.then = nil
+					tc.change(w)
+				}
+			}
+			w.look(t.Context())
+			if w.then != nil {
+				t.Fatalf("%s was read %d times, not %d", tc.reads, w.reads[tc.reads], last)
+			}
+			if got := w.statusOf("web"); got != tc.want {
+				t.Errorf("it is %s, want %s; told %s", got, tc.want, w.told())
+			}
+			if done, want := strings.Contains(w.told(), "ReleaseRecovered"), name == "nothing changes"; done != want {
+				t.Errorf("recovered: %t; told %s", done, w.told())
+			}
+		})
+	}
+}
+
+// settle has somebody else mark revision 2 failed.
+func (w *deployWatch) settle(name string) {
+	w.t.Helper()
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sh.helm.release.v1." + name + ".v2"}}
+	if err := w.Client.Patch(w.t.Context(), record, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"status":"failed"}}}`))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *deployWatch) pause(namespace string) {
 	w.t.Helper()
 	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, v1.AnnotationPaused)
@@ -332,10 +406,7 @@ func TestAnIncidentEndsWithWhatItLeftPending(t *testing.T) {
 	w := newDeployWatch(t, release.PolicyForward, objects...)
 	w.pass(15 * time.Minute)
 	for i := range 2 {
-		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("sh.helm.release.v1.web-%d.v2", i)}}
-		if err := w.Client.Patch(t.Context(), record, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"status":"failed"}}}`))); err != nil {
-			t.Fatal(err)
-		}
+		w.settle(fmt.Sprintf("web-%d", i))
 	}
 	w.pass(time.Minute)
 	if got := w.statusOf("web-3"); got != "failed" {
