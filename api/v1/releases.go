@@ -41,6 +41,9 @@ const (
 	// AnnotationDeployStopped is why the guard itself stopped its command: "timeout" or "silence", when it could not renew the lease.
 	// It comes with the end.
 	AnnotationDeployStopped = Domain + "/deploy-stopped"
+	// AnnotationDeployBefore are the deploys of the last day, at most five, that did not end by themselves and whose Lease another
+	// guard took: a JSON list of [FormerDeploy], the oldest first. Their starters are told from it what became of them.
+	AnnotationDeployBefore = Domain + "/deploy-before"
 )
 
 // AnnotationRecovered is, on Helm's record of a revision, when the controller marked the revision failed by itself, in RFC 3339 by the
@@ -115,4 +118,11 @@ type Deploy struct {
 	Signal string `json:"signal,omitempty"`
 	// Stopped is why its guard stopped the command, "timeout" or "silence"; absent where it did not.
 	Stopped string `json:"stopped,omitempty"`
+}
+
+// FormerDeploy is a deploy whose Lease another guard took. Of the [Deploy] only id, revision, starter, job, signal and end are kept.
+type FormerDeploy struct {
+	Deploy
+	// Taken is when the other took the Lease, by the API server's clock.
+	Taken time.Time `json:"taken"`
 }

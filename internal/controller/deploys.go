@@ -204,13 +204,14 @@ func (d *deploys) underWay(ctx context.Context) (map[string]map[string]bool, err
 	return out, nil
 }
 
-// telling reports whether the lease may have something to tell: its guard has not said its end, or its deploy was cancelled lately.
+// telling reports whether the lease may have something to tell: its guard has not said its end, or its deploy was cancelled lately, or
+// it has one before whose starter may not know of its end.
 func telling(l *coordinationv1.Lease, now time.Time) bool {
 	if _, ended := l.Annotations[v1.AnnotationDeployEnded]; !ended {
 		return true
 	}
 	lease, err := helm.DecodeLease(l, now)
-	return err == nil && cancelledLately(lease, now)
+	return err == nil && cancelledLately(lease, now) || len(helm.Formers(l, now)) > 0
 }
 
 // decide judges the releases by what this process has itself observed of their leases.

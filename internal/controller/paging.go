@@ -38,6 +38,10 @@ func (d *deploys) tellPeople(all []deploy, incomplete bool) {
 		} else if m.Key != "" {
 			holds = append(holds, m)
 		}
+		for _, m := range one.overdue() {
+			m.Once = true
+			d.Notifier.Notify(m)
+		}
 	}
 	if together > staleTogether {
 		holds = append(holds, notify.Message{
@@ -54,46 +58,75 @@ func (d *deploys) tellPeople(all []deploy, incomplete bool) {
 
 // message is what people are told of one release; its Key is "" for nothing, and once says that it happened and is over.
 func (d deploy) message() (m notify.Message, once bool) {
-	m = notify.Message{
-		Severity: notify.Note, Since: d.verdict.Since, Labels: map[string]string{"kind": "Release", "namespace": d.Namespace, "name": d.Name},
-		Facts: []notify.Fact{{Name: "release", Value: d.Name + " in namespace " + d.Namespace}, {Name: "why", Value: d.plan.Why}},
-	}
-	deployID := ""
-	if l := d.Lease; l != nil {
-		deployID, m.Person = l.Deploy, l.Starter
-		for _, f := range []notify.Fact{{Name: "started by", Value: l.Starter}, {Name: "job", Value: l.Job}} {
-			if f.Value != "" {
-				m.Facts = append(m.Facts, f)
-			}
-		}
-	}
+	m = d.about(d.Lease)
 	newest := d.verdict.Newest
 	switch {
 	case d.together > staleTogether: // one message for all of them
 		return notify.Message{}, false
 	case d.verdict.State == release.Abandoned:
-		m.Key, m.Alert, m.Severity = d.key("abandoned", deployID), "TidemarkReleaseAbandoned", notify.Page
-		m.Title = fmt.Sprintf("The deploy of release %s left revision %d %s and cannot come back: %s", d.Name, newest.Number, newest.Status, d.ending())
+		m.Key, m.Alert, m.Severity = d.abandoned(), "TidemarkReleaseAbandoned", notify.Page
+		m.Title = fmt.Sprintf("The deploy of release %s left revision %d %s and cannot come back: %s", d.Name, newest.Number, newest.Status, ending(d.Lease, d.Life))
 		m.Facts = append(m.Facts, notify.Fact{Name: "remedy", Value: d.remedy()})
 	case d.verdict.Left:
-		m.Key, m.Alert, m.Severity = d.key("abandoned", deployID), "TidemarkReleaseAbandoned", notify.Page
-		m.Title = fmt.Sprintf("The deploy of release %s probably left revision %d %s: %s", d.Name, newest.Number, newest.Status, d.ending())
+		m.Key, m.Alert, m.Severity = d.abandoned(), "TidemarkReleaseAbandoned", notify.Page
+		m.Title = fmt.Sprintf("The deploy of release %s probably left revision %d %s: %s", d.Name, newest.Number, newest.Status, ending(d.Lease, d.Life))
 		m.Facts = append(m.Facts, notify.Fact{Name: "remedy", Value: d.remedy()})
 	case d.plan.Action == release.DoReport:
 		m.Key, m.Alert = d.key("pending", strconv.FormatInt(newest.Number, 10)), "TidemarkReleasePending"
 		m.Title = fmt.Sprintf("Release %s needs a person: revision %d is %s, state %s", d.Name, newest.Number, newest.Status, d.verdict.State)
-	case d.verdict.State == release.Outrun:
-		m.Key, m.Alert, once = d.key("superseded", deployID), "TidemarkDeployCancelled", true
-		m.Title = fmt.Sprintf("The deploy of release %s ended without a word; revision %d has replaced its own since", d.Name, newest.Number)
-	case d.verdict.Operation == release.NoOperation && cancelledLately(d.Lease, d.Now):
-		m.Key, m.Alert, once = d.key("cancelled", deployID), "TidemarkDeployCancelled", true
-		m.Title = fmt.Sprintf("The deploy of release %s was cancelled: %s; %s", d.Name, d.ending(), standing(d.Lease, newest))
+	case d.verdict.State == release.Outrun, d.verdict.Operation == release.NoOperation && cancelledLately(d.Lease, d.Now):
+		return d.end(d.Lease), true
 	}
 	if m.Key == "" {
 		return notify.Message{}, false
 	}
 	m.Runbook = runbooks + m.Alert + ".md"
 	return m, once
+}
+
+// overdue are the ends of deploys whose lease another guard took, which is to be told once that one's own work is done.
+func (d deploy) overdue() []notify.Message {
+	var out []notify.Message
+	switch d.verdict.State {
+	case release.Healthy, release.Residue, release.Outrun:
+		for _, f := range d.Formers {
+			out = append(out, d.end(&f.Lease))
+		}
+	case release.Live, release.Overdue, release.Abandoned, release.Unguarded, release.Unknown: // not yet
+	}
+	return out
+}
+
+// end tells that a deploy ended before its time, and what the release is in since. It has one key for each deploy, however that was
+// found out.
+func (d deploy) end(l *release.Lease) notify.Message {
+	m := d.about(l)
+	m.Key, m.Alert = d.key("ended", l.Deploy), "TidemarkDeployCancelled"
+	how := "ended without a word"
+	if l.Cancelled() {
+		how = "was cancelled"
+	}
+	m.Title = fmt.Sprintf("The deploy of release %s %s: %s; %s", d.Name, how, ending(l, release.LifeUnknown), standing(l, d.verdict.Newest))
+	m.Runbook = runbooks + m.Alert + ".md"
+	return m
+}
+
+// about is a message about the release, to whoever started the deploy.
+func (d deploy) about(l *release.Lease) notify.Message {
+	m := notify.Message{
+		Severity: notify.Note, Since: d.verdict.Since, Labels: map[string]string{"kind": "Release", "namespace": d.Namespace, "name": d.Name},
+		Facts: []notify.Fact{{Name: "release", Value: d.Name + " in namespace " + d.Namespace}, {Name: "why", Value: d.plan.Why}},
+	}
+	if l == nil {
+		return m
+	}
+	m.Person = l.Starter
+	for _, f := range []notify.Fact{{Name: "started by", Value: l.Starter}, {Name: "job", Value: l.Job}} {
+		if f.Value != "" {
+			m.Facts = append(m.Facts, f)
+		}
+	}
+	return m
 }
 
 // remedy is the command that a person runs about what is under way.
@@ -104,6 +137,9 @@ func (d deploy) remedy() string {
 	return fmt.Sprintf("tidemark releases recover %s -n %s", d.Name, d.Namespace)
 }
 
+// abandoned is the key of the message that the deploy of the lease left the release pending.
+func (d deploy) abandoned() string { return d.key("abandoned", d.Lease.Deploy) }
+
 func (d deploy) key(what, which string) string {
 	return d.prefix() + what + "/" + which
 }
@@ -111,12 +147,10 @@ func (d deploy) key(what, which string) string {
 // prefix is that of the keys of all messages about the release.
 func (d deploy) prefix() string { return fmt.Sprintf("release/%s/%s/", d.Namespace, d.Name) }
 
-// ending says what ended the command, as far as that is known.
-func (d deploy) ending() string {
-	switch l := d.Lease; {
-	case l == nil:
-		return "nobody knows what ended it"
-	case l.Finished == nil && d.Life == release.Dead:
+// ending says what ended the command of a deploy, as far as that is known.
+func ending(l *release.Lease, life release.Life) string {
+	switch {
+	case l.Finished == nil && life == release.Dead:
 		return "its guard fell silent and its job's pod is gone"
 	case l.Finished == nil:
 		return "its guard fell silent"
@@ -153,7 +187,7 @@ func standing(l *release.Lease, newest release.Revision) string {
 	case newest.Number == 0:
 		return "no record of the release is there"
 	case l.Revision > 0 && l.Revision < newest.Number:
-		return fmt.Sprintf("revision %d has followed its revision %d, and is %s", newest.Number, l.Revision, newest.Status)
+		return fmt.Sprintf("revision %d has replaced its revision %d, and is %s", newest.Number, l.Revision, newest.Status)
 	}
 	return fmt.Sprintf("revision %d is %s", newest.Number, newest.Status)
 }

@@ -57,26 +57,26 @@ func TestTheStarterIsToldWhatBecameOfADeploy(t *testing.T) {
 		"its command was killed": {
 			release.PendingUpgrade, ended(137), "TidemarkReleaseAbandoned", notify.Page, "release/shop/web/abandoned/d1", "signal 9 (killed) ended its command", false},
 		"it was cancelled and settled": {
-			release.Failed, ended(143), "TidemarkDeployCancelled", notify.Note, "release/shop/web/cancelled/d1", "signal 15 (terminated) ended its command; revision 2 is failed", true},
+			release.Failed, ended(143), "TidemarkDeployCancelled", notify.Note, "release/shop/web/ended/d1", "signal 15 (terminated) ended its command; revision 2 is failed", true},
 		"it was cancelled, and helm heeded the signal": {
-			release.Failed, cancelled, "TidemarkDeployCancelled", notify.Note, "release/shop/web/cancelled/d1",
+			release.Failed, cancelled, "TidemarkDeployCancelled", notify.Note, "release/shop/web/ended/d1",
 			"its guard got SIGTERM at 2026-06-01T12:00:00Z, and its command ended with exit status 1; revision 2 is failed", true},
 		"it was cancelled and rolled back": {
 			release.Failed, func(d *deploy) {
 				cancelled(d)
 				d.Revisions = append(d.Revisions, release.Revision{Number: 3, Status: release.Deployed})
 			},
-			"TidemarkDeployCancelled", notify.Note, "release/shop/web/cancelled/d1", "revision 3 has followed its revision 2, and is deployed", true},
+			"TidemarkDeployCancelled", notify.Note, "release/shop/web/ended/d1", "revision 3 has replaced its revision 2, and is deployed", true},
 		"its guard stopped it at its timeout": {
 			release.Failed, func(d *deploy) {
 				d.Lease.Finished = &release.Outcome{Time: noon, ExitStatus: 1, Stopped: release.StoppedAtTimeout}
 			},
-			"TidemarkDeployCancelled", notify.Note, "release/shop/web/cancelled/d1", "its guard stopped it at its timeout", true},
+			"TidemarkDeployCancelled", notify.Note, "release/shop/web/ended/d1", "its guard stopped it at its timeout", true},
 		"its guard stopped it in silence": {
 			release.Failed, func(d *deploy) {
 				d.Lease.Finished = &release.Outcome{Time: noon, ExitStatus: 1, Stopped: release.StoppedInSilence}
 			},
-			"TidemarkDeployCancelled", notify.Note, "release/shop/web/cancelled/d1", "its guard could not renew its lease", true},
+			"TidemarkDeployCancelled", notify.Note, "release/shop/web/ended/d1", "its guard could not renew its lease", true},
 		"its rollback was cancelled, which helm leaves pending and cannot label": {
 			release.PendingRollback, func(d *deploy) {
 				cancelled(d)
@@ -109,7 +109,7 @@ func TestTheStarterIsToldWhatBecameOfADeploy(t *testing.T) {
 			release.PendingUpgrade, func(d *deploy) {
 				d.Revisions = append(d.Revisions, release.Revision{Number: 3, Status: release.Deployed})
 			},
-			"TidemarkDeployCancelled", notify.Note, "release/shop/web/superseded/d1", "revision 3 has replaced", true},
+			"TidemarkDeployCancelled", notify.Note, "release/shop/web/ended/d1", "revision 3 has replaced", true},
 		"many fell silent together": {release.PendingUpgrade, func(d *deploy) { d.together = 4 }, "", "", "", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,6 +127,45 @@ func TestTheStarterIsToldWhatBecameOfADeploy(t *testing.T) {
 				t.Errorf("runbook %s: %v", m.Runbook, err)
 			}
 		})
+	}
+}
+
+// Bob's guard takes the lease of ann's deploy before anybody looked: she is told when his is done, and not before.
+func TestAStarterWhoseLeaseAnotherTookIsToldOfTheEnd(t *testing.T) {
+	bobs := func(status release.Status, change func(*deploy)) deploy {
+		return deployOf(status, func(d *deploy) {
+			d.Lease.Starter = "bob"
+			d.Formers = []helm.Former{
+				{Lease: release.Lease{Deploy: "d0", Revision: 1, Starter: "ann", Job: "https://ci.example/0"}, Taken: noon},
+				{Lease: release.Lease{Deploy: "dx", Revision: 1, Starter: "eve", Signal: "SIGTERM", Finished: &release.Outcome{ExitStatus: 1}}, Taken: noon},
+			}
+			change(d)
+		})
+	}
+	atWork := func(d *deploy) { d.Now, d.Lease.Unchanged = noon, 0 }
+	done := func(d *deploy) { d.Lease.Finished = &release.Outcome{Time: noon} }
+	for name, d := range map[string]deploy{
+		"while his waits for pods":   bobs(release.PendingUpgrade, atWork),
+		"while his has written all":  bobs(release.Deployed, atWork),
+		"while his is left pending":  bobs(release.PendingUpgrade, func(*deploy) {}),
+		"while his guard is watched": bobs(release.Deployed, func(d *deploy) { d.LeaseProblem = "torn" }),
+	} {
+		if told := d.overdue(); len(told) > 0 {
+			t.Errorf("%s she is told %+v", name, told)
+		}
+	}
+	d := bobs(release.Deployed, done)
+	told := d.overdue()
+	if len(told) != 2 {
+		t.Fatalf("told %+v", told)
+	}
+	for i, want := range []struct{ key, person, title string }{
+		{"release/shop/web/ended/d0", "ann", "ended without a word: its guard fell silent; revision 2 has replaced its revision 1, and is deployed"},
+		{"release/shop/web/ended/dx", "eve", "was cancelled: its guard got SIGTERM, and its command ended with exit status 1; revision 2 has replaced"},
+	} {
+		if m := told[i]; m.Key != want.key || m.Person != want.person || !strings.Contains(m.Title, want.title) || m.Severity != notify.Note {
+			t.Errorf("told %+v, want %+v", m, want)
+		}
 	}
 }
 
@@ -161,5 +200,18 @@ func TestADeployThatWasCancelledLatelyIsLookedAt(t *testing.T) {
 		if got := telling(l, time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+}
+
+func TestALeaseIsLookedAtForWhomItToldOfBefore(t *testing.T) {
+	l := guardOf("web", "d1")
+	l.Annotations[v1.AnnotationDeployExitStatus], l.Annotations[v1.AnnotationDeployEnded] = "0", noon.Format(time.RFC3339)
+	if telling(l, noon) {
+		t.Error("one that tells nothing is looked at")
+	}
+	former := guardOf("web", "d0")
+	l.Annotations[v1.AnnotationDeployBefore] = helm.EncodeFormers(former, noon)
+	if !telling(l, noon.Add(23*time.Hour)) || telling(l, noon.Add(25*time.Hour)) {
+		t.Error("it is not looked at for a day")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/helm"
 	"tidemark.dev/tidemark/internal/release"
 )
 
@@ -35,8 +36,9 @@ type Deploy struct {
 // NewID makes the id of a deploy: good as a label's value, and of no other deploy.
 func NewID() string { return strings.ToLower(rand.Text()) }
 
-// lease makes the Lease as it is when it is taken. What a former deploy noted on it is gone; what others put there stays.
-func (d Deploy) lease(former *coordinationv1.Lease, now time.Time) *coordinationv1.Lease {
+// lease makes the Lease as it is when it is taken at now, which is server by the API server's clock. What a former deploy noted on
+// it is gone but for whom to tell of its end; what others put there stays.
+func (d Deploy) lease(former *coordinationv1.Lease, now, server time.Time) *coordinationv1.Lease {
 	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: d.Release.Namespace, Name: v1.DeployLeasePrefix + d.Release.Name}}
 	if former != nil {
 		l = former.DeepCopy()
@@ -53,7 +55,7 @@ func (d Deploy) lease(former *coordinationv1.Lease, now time.Time) *coordination
 			delete(l.Annotations, name)
 		}
 	}
-	for name, value := range d.annotations() {
+	for name, value := range d.annotations(former, server) {
 		if value != "" {
 			l.Annotations[name] = value
 		}
@@ -68,9 +70,12 @@ func (d Deploy) lease(former *coordinationv1.Lease, now time.Time) *coordination
 	return l
 }
 
-func (d Deploy) annotations() map[string]string {
+func (d Deploy) annotations(former *coordinationv1.Lease, server time.Time) map[string]string {
 	a := map[string]string{
 		v1.AnnotationDeployStartedBy: d.Starter, v1.AnnotationDeployJob: d.Job, v1.AnnotationDeployPolicy: string(d.Policy),
+	}
+	if former != nil {
+		a[v1.AnnotationDeployBefore] = helm.EncodeFormers(former, server)
 	}
 	if d.Timeout > 0 {
 		a[v1.AnnotationDeployTimeout] = d.Timeout.String()

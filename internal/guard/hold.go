@@ -67,10 +67,10 @@ func (h *Hold) Finish(ctx context.Context, outcome release.Outcome) error {
 	})
 }
 
-// GiveBack ends a deploy whose command was not started. What the lease said of a deploy before that has not said its end is
-// evidence of that one, and stands again.
+// GiveBack ends a deploy whose command was not started. What the lease said of a deploy before is evidence of that one, ended or
+// not, and stands again: what it left pending may still be pending, and its starter not told.
 func (h *Hold) GiveBack(ctx context.Context, outcome release.Outcome) error {
-	if h.former == nil || h.former.Annotations[v1.AnnotationDeployEnded] != "" {
+	if h.former == nil {
 		return h.Finish(ctx, outcome)
 	}
 	return h.write(ctx, func(l *coordinationv1.Lease) {

@@ -3,6 +3,8 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -174,7 +176,7 @@ func TestALeaseTellsOfItsDeploy(t *testing.T) {
 		t.Errorf("signal %q at %s, cancelled: %t", got.Signal, got.Signalled, got.Cancelled())
 	}
 
-	// The next one finds it, and nothing of it is left in the lease.
+	// The next one finds it, and nothing of it is left in the lease but whom to tell of its end.
 	d := deploy("b")
 	d.Starter, d.Policy, d.Pod = "", "", nil
 	_, before, err = s.take(d, 0)
@@ -183,8 +185,60 @@ func TestALeaseTellsOfItsDeploy(t *testing.T) {
 		t.Errorf("before: %+v", before.Lease)
 	}
 	l := s.read()
-	if len(l.Annotations) != 2 || *l.Spec.LeaseTransitions != 1 || *l.Spec.HolderIdentity != "host-b" || l.Labels[v1.LabelDeploy] != "b" {
+	if len(l.Annotations) != 3 || *l.Spec.LeaseTransitions != 1 || *l.Spec.HolderIdentity != "host-b" || l.Labels[v1.LabelDeploy] != "b" {
 		t.Errorf("lease %+v", l)
+	}
+}
+
+func TestWhomToTellOutlivesTheLeaseOfTheirDeploy(t *testing.T) {
+	ended := func(status int, signal string) func(*stage, *Hold) {
+		return func(s *stage, h *Hold) {
+			if signal != "" {
+				s.must(h.Signalled(s.t.Context(), signal))
+			}
+			s.must(h.Finish(s.t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: status}))
+		}
+	}
+	s := newStage(t)
+	for i, end := range []func(*stage, *Hold){
+		ended(1, "SIGTERM"),    // a: cancelled
+		ended(0, ""),           // b: succeeded
+		ended(1, ""),           // c: failed, which its job says
+		func(*stage, *Hold) {}, // d: killed
+		ended(137, ""),         // e: its command was killed
+		ended(0, "SIGHUP"),     // f: succeeded in spite of a signal
+		ended(0, ""),           // g: finds them
+	} {
+		d := deploy(string(rune('a' + i)))
+		d.Starter = "starter of " + d.ID
+		s.clock.Step(time.Hour) // a guard that was killed is silent by then
+		h, _, err := s.take(d, 0)
+		s.must(err)
+		s.must(h.Started(t.Context(), int64(7+i)))
+		end(s, h)
+	}
+	var got []string
+	for _, f := range helm.Formers(s.read(), s.clock.Now()) {
+		l := f.Lease
+		got = append(got, fmt.Sprintf("%s %d %s %s %s cancelled: %t", l.Deploy, l.Revision, l.Starter, l.Job, l.Signal, l.Cancelled()))
+	}
+	want := []string{
+		"a 7 starter of a https://ci/a SIGTERM cancelled: true", "d 10 starter of d https://ci/d  cancelled: false",
+		"e 11 starter of e https://ci/e  cancelled: true",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the lease has\n%q, want\n%q", got, want)
+	}
+	if old := helm.Formers(s.read(), s.clock.Now().Add(24*time.Hour)); len(old) > 0 {
+		t.Errorf("after a day there are %+v", old)
+	}
+	for i := range 7 { // each killed
+		s.clock.Step(time.Hour)
+		_, _, err := s.take(deploy(fmt.Sprint("k", i)), 0)
+		s.must(err)
+	}
+	if kept := helm.Formers(s.read(), s.clock.Now()); len(kept) != 5 || kept[4].Lease.Deploy != "k5" {
+		t.Errorf("of many are kept %+v", kept)
 	}
 }
 
@@ -423,12 +477,12 @@ func TestWhatALeaseToldOfAnUnfinishedDeployIsGivenBack(t *testing.T) {
 	if got != want {
 		t.Errorf("lease %+v, want %+v", got, want)
 	}
-	// Of a deploy that had ended, nothing more is to be learnt.
-	s.must(first.Finish(t.Context(), release.Outcome{Time: s.clock.Now()}))
+	// Of a deploy that ended as well: it proves that what it left pending is dead.
+	s.must(first.Finish(t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 137}))
 	second, _, err = s.take(deploy("b"), 0)
 	s.must(err)
 	s.must(second.GiveBack(t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 125}))
-	if got := s.decoded(); got.Deploy != "b" || got.Finished.ExitStatus != 125 {
+	if got := s.decoded(); got.Deploy != "a" || got.Finished == nil || got.Finished.ExitStatus != 137 {
 		t.Errorf("lease %+v", got)
 	}
 }

@@ -181,7 +181,7 @@ func (k Keeper) pause(ctx context.Context, b helm.Before) error {
 // write takes the Lease over as it was seen, or makes it.
 func (k Keeper) write(ctx context.Context, d Deploy, former *coordinationv1.Lease) (*Hold, error) {
 	now := k.Clock.Now()
-	l := d.lease(former, now)
+	l := d.lease(former, now, k.Server())
 	var err error
 	if former == nil {
 		err = k.Client.Create(ctx, l)

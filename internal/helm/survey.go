@@ -51,6 +51,8 @@ type Release struct {
 	release.Input
 	// Foreign names another tool that owns the release and recovers it by its own rules; "" for none, or nothing is pending.
 	Foreign string
+	// Formers are deploys before that of the lease whose starters are to be told what became of them.
+	Formers []Former
 }
 
 // Sight is what a survey found.
@@ -177,6 +179,7 @@ func (s Survey) leases(ctx context.Context, found map[types.NamespacedName]*Rele
 		if r.Lease, err = DecodeLease(l, s.Now()); err != nil {
 			r.LeaseProblem = err.Error()
 		}
+		r.Formers = Formers(l, s.Now())
 	}, client.InNamespace(s.Namespace), client.HasLabels{v1.LabelDeploy})
 	if apierrors.IsForbidden(err) {
 		sight.remark("missing the right to list leases %s: who is deploying, and whether they are alive, is unknown", s.where())
