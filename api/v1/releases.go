@@ -79,7 +79,7 @@ type Release struct {
 	Status string `json:"status,omitempty"`
 	// Updated is when the record of the newest revision was created.
 	Updated time.Time `json:"updated,omitzero"`
-	// State is "healthy", "live", "overdue", "abandoned", "superseded", "residue", "unguarded" or "unknown".
+	// State is "healthy", "live", "overdue", "abandoned", "superseded", "silent", "residue", "unguarded" or "unknown".
 	State string `json:"state"`
 	// Reason is the state in one sentence.
 	Reason string `json:"reason"`

@@ -55,8 +55,9 @@ func newReleases(s *session, name string) *cobra.Command {
 
 			STATE is "healthy" where nothing is under way; "live" where there is a sign of life; "overdue" where it
 			lives past its own timeout; "abandoned" where a guarded deploy cannot come back; "superseded" where one
-			ended without a word and a newer revision replaced it; "residue" where an older revision has remained
-			pending, which hinders nobody; "unguarded" where an operation is under way of which no lease tells;
+			ended without a word and a newer revision replaced it; "silent" where nothing is pending, and the guard of
+			a deploy gives no sign of life; "residue" where an older revision has remained pending, which hinders
+			nobody; "unguarded" where an operation is under way of which no lease tells;
 			"unknown" where what there is does not decide.
 
 			HEARTBEAT is how long ago the guard of the deploy last renewed its lease. NEXT is what Tidemark's

@@ -123,14 +123,15 @@ func (d *deploys) Start(ctx context.Context) error {
 	}
 }
 
-// look looks once at all releases on which something is under way. A namespace that cannot be read stops no other.
-func (d *deploys) look(ctx context.Context) {
+// look looks once at all releases on which something is under way, and returns what it found. A namespace that cannot be read stops
+// no other.
+func (d *deploys) look(ctx context.Context) []deploy {
 	wanted, err := d.underWay(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			d.failed(err)
 		}
-		return
+		return nil
 	}
 	var errs []error
 	var all []deploy
@@ -140,14 +141,14 @@ func (d *deploys) look(ctx context.Context) {
 			errs = append(errs, err)
 			continue
 		}
-		for _, r := range sight.Releases {
+		for _, r := range slices.Concat(sight.Releases, sight.Unrecorded) {
 			if wanted[namespace][r.Name] {
 				all = append(all, deploy{Release: r})
 			}
 		}
 	}
 	if ctx.Err() != nil {
-		return
+		return nil
 	}
 	stopped, err := d.stopped(ctx, slices.Collect(maps.Keys(wanted)))
 	if err != nil { // whether recovery is stopped is not known
@@ -161,6 +162,7 @@ func (d *deploys) look(ctx context.Context) {
 	}
 	d.forget(all)
 	d.failed(errors.Join(errs...))
+	return all
 }
 
 // underWay are the releases that have a record which is not settled, or a guard that has not said its end or whose command was

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -371,6 +372,25 @@ func TestManyGuardsThatFallSilentTogetherAreOneIncident(t *testing.T) {
 		if said := strings.Contains(w.told(), "fell silent together"); said != (want != "failed") {
 			t.Errorf("of %d it told %s", count, w.told())
 		}
+	}
+}
+
+// A guard that died before its first install wrote anything has left a lease, and nothing else.
+func TestALeaseWithoutARecordIsLookedAt(t *testing.T) {
+	w := newDeployWatch(t, release.PolicyForward, guardOf("web", "d1"))
+	var states []release.State
+	for range 5 {
+		all := w.look(t.Context())
+		if len(all) != 1 {
+			t.Fatalf("looked at %+v", all)
+		}
+		if s := all[0].verdict.State; len(states) == 0 || states[len(states)-1] != s {
+			states = append(states, s)
+		}
+		w.clock.Step(time.Minute)
+	}
+	if want := []release.State{release.Live, release.Silent}; !slices.Equal(states, want) || w.told() != "" {
+		t.Errorf("it is %s, want %s; told %s", states, want, w.told())
 	}
 }
 

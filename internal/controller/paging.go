@@ -74,7 +74,10 @@ func (d deploy) message() (m notify.Message, once bool) {
 	case d.plan.Action == release.DoReport:
 		m.Key, m.Alert = d.key("pending", strconv.FormatInt(newest.Number, 10)), "TidemarkReleasePending"
 		m.Title = fmt.Sprintf("Release %s needs a person: revision %d is %s, state %s", d.Name, newest.Number, newest.Status, d.verdict.State)
-	case d.verdict.State == release.Outrun, d.verdict.Operation == release.NoOperation && cancelledLately(d.Lease, d.Now):
+		if newest.Number == 0 {
+			m.Title = fmt.Sprintf("Release %s needs a person: no record tells its revision, state %s", d.Name, d.verdict.State)
+		}
+	case d.silentLately(), d.verdict.Operation == release.NoOperation && cancelledLately(d.Lease, d.Now):
 		return d.end(d.Lease), true
 	}
 	if m.Key == "" {
@@ -84,11 +87,19 @@ func (d deploy) message() (m notify.Message, once bool) {
 	return m, once
 }
 
+// silentLately reports whether the guard fell silent, and left nothing pending, within the time in which people are told.
+func (d deploy) silentLately() bool {
+	if d.verdict.State != release.Outrun && d.verdict.State != release.Silent {
+		return false
+	}
+	return d.Lease.Written.IsZero() || d.Now.Sub(d.Lease.Written) < cancelledFor
+}
+
 // overdue are the ends of deploys whose lease another guard took, which is to be told once that one's own work is done.
 func (d deploy) overdue() []notify.Message {
 	var out []notify.Message
 	switch d.verdict.State {
-	case release.Healthy, release.Residue, release.Outrun:
+	case release.Healthy, release.Residue, release.Outrun, release.Silent:
 		for _, f := range d.Formers {
 			out = append(out, d.end(&f.Lease))
 		}
@@ -185,7 +196,7 @@ func exit(o *release.Outcome) string {
 func standing(l *release.Lease, newest release.Revision) string {
 	switch {
 	case newest.Number == 0:
-		return "no record of the release is there"
+		return "no record of the release is in the cluster"
 	case l.Revision > 0 && l.Revision < newest.Number:
 		return fmt.Sprintf("revision %d has replaced its revision %d, and is %s", newest.Number, l.Revision, newest.Status)
 	}

@@ -110,6 +110,19 @@ func TestTheStarterIsToldWhatBecameOfADeploy(t *testing.T) {
 				d.Revisions = append(d.Revisions, release.Revision{Number: 3, Status: release.Deployed})
 			},
 			"TidemarkDeployCancelled", notify.Note, "release/shop/web/ended/d1", "revision 3 has replaced", true},
+		"it was killed after helm had settled it": {
+			release.Deployed, func(*deploy) {}, "TidemarkDeployCancelled", notify.Note, "release/shop/web/ended/d1",
+			"ended without a word: its guard fell silent; revision 2 is deployed", true},
+		"it was killed before helm wrote anything": {
+			release.Failed, func(d *deploy) { d.Revisions = d.Revisions[:1] }, "TidemarkDeployCancelled", notify.Note, "release/shop/web/ended/d1",
+			"ended without a word: its guard fell silent; revision 1 is deployed", true},
+		"a first install was killed before helm wrote anything": {
+			release.Failed, func(d *deploy) { d.Revisions = nil }, "TidemarkDeployCancelled", notify.Note, "release/shop/web/ended/d1",
+			"no record of the release is in the cluster", true},
+		"it was killed days ago, and nobody took its lease": {
+			release.Deployed, func(d *deploy) { d.Lease.Written, d.Now = noon, noon.Add(25*time.Hour) }, "", "", "", "", false},
+		"a first install has written nothing yet": {
+			release.Failed, func(d *deploy) { d.Revisions, d.Lease.Unchanged, d.Now = nil, 0, noon }, "", "", "", "", false},
 		"many fell silent together": {release.PendingUpgrade, func(d *deploy) { d.together = 4 }, "", "", "", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,6 +60,9 @@ type Sight struct {
 	Now time.Time
 	// Releases by namespace and name.
 	Releases []Release
+	// Unrecorded are leases of guards whose releases have no record: a first install has written nothing yet, or all is gone. It is
+	// empty where not all records may be listed.
+	Unrecorded []Release
 	// Remarks say what could not be told.
 	Remarks []string
 }
@@ -84,6 +87,9 @@ func (s Survey) Find(ctx context.Context) (*Sight, error) {
 	}
 	if err := s.leases(ctx, found, sight); err != nil {
 		return nil, err
+	}
+	if refused > 0 {
+		sight.Unrecorded = nil
 	}
 	sight.Now = s.Now()
 	for _, r := range found {
@@ -171,15 +177,20 @@ func (s Survey) take(kind string, m *metav1.PartialObjectMetadata, found map[typ
 func (s Survey) leases(ctx context.Context, found map[types.NamespacedName]*Release, sight *Sight) error {
 	err := cluster.EachItem(ctx, s.Client, func() client.ObjectList { return &coordinationv1.LeaseList{} }, cluster.PageSize, func(l *coordinationv1.Lease) {
 		name, is := strings.CutPrefix(l.Name, v1.DeployLeasePrefix)
-		r := found[types.NamespacedName{Namespace: l.Namespace, Name: name}]
-		if !is || r == nil {
+		if !is {
 			return
 		}
-		var err error
-		if r.Lease, err = DecodeLease(l, s.Now()); err != nil {
-			r.LeaseProblem = err.Error()
+		key := types.NamespacedName{Namespace: l.Namespace, Name: name}
+		lease, err := DecodeLease(l, s.Now())
+		formers := Formers(l, s.Now())
+		switch r := found[key]; {
+		case r != nil && err != nil:
+			r.LeaseProblem, r.Formers = err.Error(), formers
+		case r != nil:
+			r.Lease, r.Formers = lease, formers
+		case err == nil:
+			sight.Unrecorded = append(sight.Unrecorded, Release{NamespacedName: key, Input: release.Input{Now: s.Now(), Lease: lease}, Formers: formers})
 		}
-		r.Formers = Formers(l, s.Now())
 	}, client.InNamespace(s.Namespace), client.HasLabels{v1.LabelDeploy})
 	if apierrors.IsForbidden(err) {
 		sight.remark("missing the right to list leases %s: who is deploying, and whether they are alive, is unknown", s.where())

@@ -113,6 +113,9 @@ func TestReleasesAreFoundInSecretsAndConfigMaps(t *testing.T) {
 	if want := []string{"shop/db 3 healthy", "shop/web 2 abandoned"}; !slices.Equal(got, want) || len(sight.Remarks) > 0 {
 		t.Errorf("found %q and remarked %q, want %q", got, sight.Remarks, want)
 	}
+	if len(sight.Unrecorded) != 1 || sight.Unrecorded[0].Name != "gone" || sight.Unrecorded[0].Lease == nil {
+		t.Errorf("without a record are %+v", sight.Unrecorded)
+	}
 	want := release.Lease{
 		ResourceVersion: "999", Deploy: "d1", Revision: 2, Holder: "guard-1", Starter: "ann", Job: "https://ci/1", Began: noon.Add(-time.Hour),
 		Timeout: 10 * time.Minute, Duration: 3 * time.Minute, Written: noon.Add(-4 * time.Minute), Unchanged: 4 * time.Minute,
@@ -174,6 +177,10 @@ func TestMissingRightsAreSaid(t *testing.T) {
 	sight, err := find(t, Survey{}, []string{"ConfigMap"}, objects...)
 	if err != nil || len(sight.Releases) != 1 || len(sight.Remarks) != 1 {
 		t.Errorf("%v, %+v", err, sight)
+	}
+	sight, err = find(t, Survey{}, []string{"ConfigMap"}, guardLease("elsewhere", func(*coordinationv1.Lease) {}))
+	if err != nil || len(sight.Unrecorded) > 0 {
+		t.Errorf("%v: a release whose records may not be listed has none: %+v", err, sight)
 	}
 	sight, err = find(t, Survey{}, []string{"Lease"}, objects...)
 	if err != nil || len(sight.Remarks) != 1 {

@@ -21,6 +21,9 @@ const (
 	Abandoned State = "abandoned"
 	// Outrun: a guarded deploy ended without a word, and a newer revision has replaced its own since.
 	Outrun State = "superseded"
+	// Silent: no operation is under way, and the guard of a deploy gives no sign of life: it was killed before Helm wrote anything, or
+	// after all was settled.
+	Silent State = "silent"
 	// Residue: no operation is under way; an older revision has remained pending, which hinders nobody.
 	Residue State = "residue"
 	// Unguarded: an operation is under way of which no lease tells.
@@ -70,7 +73,7 @@ func Judge(in Input) Verdict {
 	switch {
 	case len(in.Undecodable) > 0:
 		v.State, v.Reason = Unknown, fmt.Sprintf("record %s cannot be read, and may be the newest revision", in.Undecodable[0])
-	case v.Newest.Number == 0:
+	case v.Newest.Number == 0 && in.Lease == nil:
 		v.State, v.Reason = Unknown, "no record tells a revision"
 	case in.LeaseProblem != "":
 		v.State, v.Reason = Unknown, "the lease of its guard cannot be read: "+in.LeaseProblem
@@ -116,12 +119,15 @@ func survey(in Input) Verdict {
 	return v
 }
 
-// settled is the state of a release whose newest revision is settled.
+// settled is the state of a release whose newest revision is settled, or of which there is but a lease.
 func settled(in Input, v Verdict) (State, string) {
-	status := fmt.Sprintf("revision %d is %s", v.Newest.Number, v.Newest.Status)
+	status, written := "no record of the release is in the cluster", v.Newest.Number > 0
+	if written {
+		status = fmt.Sprintf("revision %d is %s", v.Newest.Number, v.Newest.Status)
+	}
 	l := in.Lease
 	switch {
-	case v.Newest.Status == StatusUnknown || !known(v.Newest.Status):
+	case written && (v.Newest.Status == StatusUnknown || !known(v.Newest.Status)):
 		return Unknown, fmt.Sprintf("revision %d has the status %q, which tells nothing", v.Newest.Number, v.Newest.Status)
 	case l.live() && l.overdue(in.Now):
 		return Overdue, "a guarded deploy is alive, and past its timeout of " + l.Timeout.String()
@@ -129,6 +135,8 @@ func settled(in Input, v Verdict) (State, string) {
 		return Live, "a guarded deploy is at work"
 	case l != nil && l.Finished == nil && l.Revision > 0 && l.Revision < v.Newest.Number:
 		return Outrun, fmt.Sprintf("the guard of revision %d ended without a word; since then %s", l.Revision, status)
+	case l != nil && l.Finished == nil:
+		return Silent, "the guard of a deploy gives no sign of life; " + status
 	case len(v.Residue) > 0:
 		return Residue, fmt.Sprintf("%s; revision %d below it has remained pending, which hinders nobody", status, v.Residue[0])
 	}

@@ -105,7 +105,7 @@ type Plan struct {
 // Decide says what the actor does about a release. In doubt it reports.
 func Decide(v Verdict, q Request) Plan {
 	switch v.State {
-	case Healthy, Residue, Outrun:
+	case Healthy, Residue, Outrun, Silent:
 		return Plan{Action: DoNothing, Why: v.Reason}
 	case Live, Overdue, Unknown:
 		return watch(v, q)
