@@ -83,6 +83,7 @@ func TestTheStarterIsToldOfACancelledDeploy(t *testing.T) {
 		t.Errorf("exit status %d, revisions %s: %s", status, d.statuses(), g.said.String())
 	}
 	told := in.gets(d.scene, "checkout", "TidemarkDeployCancelled", "firing")
+	d.untold(g, in)
 	back := deployOn(v, "cancel-rollback")
 	_, _, err := d.Lab.Helm(t.Context(), "upgrade", "checkout", back.chart, "-n", back.Namespace, "--set", "release=2,bootDelay=1h")
 	d.must(err)

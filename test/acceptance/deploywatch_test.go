@@ -52,6 +52,7 @@ func TestTheControllerTellsOfADeployThatCannotComeBack(t *testing.T) {
 	if got := d.statuses(); got != "1 deployed, 2 pending-upgrade" {
 		t.Errorf("policy report: the revisions are %s", got)
 	}
+	d.untold(g, in, others)
 	d.must(d.controller.Stop())
 
 	labtest.Apply(t, v.lab, forwardRights(t))
@@ -67,6 +68,7 @@ func TestTheControllerTellsOfADeployThatCannotComeBack(t *testing.T) {
 	if after := d.kubectl("get", "deployments,replicasets", "-o", "jsonpath={.items[*].metadata.resourceVersion}"); after != before {
 		t.Errorf("workloads were at %s and are at %s", before, after)
 	}
+	d.untold(g, in, others)
 	_, _, err := d.Lab.Helm(t.Context(), "upgrade", "checkout", d.chart, "-n", d.Namespace, "--set", "release=3")
 	d.must(err)
 

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -97,10 +98,38 @@ func (d *deployed) lease() *coordinationv1.Lease {
 	return l
 }
 
+// password is given to guarded helms by --set.
+const password = "S3cretMarker"
+
+// untold checks that the password is in no lease, event, log, metric or message, nor in what the guard said, once the controller has
+// told of the deploy. Helm's records hold it, for they hold all values.
+func (d *deployed) untold(g *guarded, inboxes ...*inbox) {
+	d.t.Helper()
+	metrics, err := d.controller.Metrics(d.t.Context())
+	d.must(err)
+	said := map[string]string{
+		"the guard": g.said.String(), "the log": d.controller.Log(), "a metric": metrics,
+		"a lease or event": d.kubectl("get", "leases,events", "-o", "yaml"),
+	}
+	for _, in := range inboxes {
+		said["a message"] += in.all()
+	}
+	for where, text := range said {
+		if text == "" {
+			d.t.Errorf("%s told nothing at all", where)
+		}
+		for _, form := range []string{password, base64.StdEncoding.EncodeToString([]byte(password))} {
+			if strings.Contains(text, form) {
+				d.t.Errorf("%s told the password", where)
+			}
+		}
+	}
+}
+
 // hangs starts a guarded upgrade that waits for pods for ever, and returns when helm does so.
 func (d *deployed) hangs(flags ...string) *guarded {
 	d.t.Helper()
-	g := d.guard(short(flags...), "--set", "bootDelay=1h,release=2")
+	g := d.guard(short(flags...), "--set", "bootDelay=1h,release=2,padding="+password)
 	d.eventually("the upgrade to be pending", func() error {
 		return labtest.Equal("the revisions", d.statuses(), "1 deployed, 2 pending-upgrade")
 	})
@@ -138,7 +167,6 @@ func send(t *testing.T, s syscall.Signal, pids ...int) {
 }
 
 func TestAGuardedUpgradeTellsOfItselfAndOfNoPassword(t *testing.T) {
-	const password = "S3cretMarker"
 	d := deploy(t, "guard-upgrade")
 	g := d.guard([]string{"--started-by", "ann"}, "--set", "padding="+password+",release=2,bootDelay=6s")
 	if status := g.ended(t); status != 0 {
