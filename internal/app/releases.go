@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -31,7 +34,7 @@ func addDeploys(mgr manager.Manager, o Options, records cache.Cache, notifier *n
 	if err != nil {
 		return err
 	}
-	leases, err := sideCache(mgr, labels.NewSelector().Add(*guarded))
+	leases, err := sideCache(mgr, labels.NewSelector().Add(*guarded), nil)
 	if err != nil {
 		return err
 	}
@@ -56,7 +59,14 @@ func helmRecords(mgr manager.Manager, o Options) (cache.Cache, error) {
 	if !o.readsRecords() {
 		return nil, nil //nolint:nilnil // none is an answer, and no error
 	}
-	return sideCache(mgr, helmrecord.Unsettled())
+	return sideCache(mgr, helmrecord.Unsettled(), ofHelmsType())
+}
+
+// ofHelmsType selects Secrets by Helm's type as well, so that one which only bears its labels is never read. ConfigMaps have no type.
+func ofHelmsType() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{
+		cluster.MetadataOf(corev1.SchemeGroupVersion.WithKind("Secret")): {Field: fields.OneTermEqualSelector("type", string(helmrecord.SecretType))},
+	}
 }
 
 // waitedFor are the records whose operations rollouts wait for; nil for none.
@@ -67,11 +77,11 @@ func waitedFor(records cache.Cache, o Options) cache.Cache {
 	return records
 }
 
-// sideCache makes a cache beside the manager's for what a selector selects.
-func sideCache(mgr manager.Manager, selector labels.Selector) (cache.Cache, error) {
+// sideCache makes a cache beside the manager's for what a selector selects, and of some kinds more narrowly.
+func sideCache(mgr manager.Manager, selector labels.Selector, kinds map[client.Object]cache.ByObject) (cache.Cache, error) {
 	c, err := cache.New(mgr.GetConfig(), cache.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
-		DefaultTransform: cluster.Slim(), DefaultLabelSelector: selector, DefaultWatchErrorHandler: cluster.QuietRefusals,
+		DefaultTransform: cluster.Slim(), DefaultLabelSelector: selector, ByObject: kinds, DefaultWatchErrorHandler: cluster.QuietRefusals,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make cache of %s: %w", selector, err)
