@@ -16,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -65,6 +66,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	pinning := controller.NewPinning(direct, clock.RealClock{}, o.Log.WithName("controller"), own)
 	watches := controller.NewWatches(o.Log.WithName("controller"), own)
 	mgr, err := manager.New(cfg, managerOptions(o, scheme, key, watches))
 	if err != nil {
@@ -87,7 +89,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		Namespace: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Kinds: kinds, Secrets: o.Secrets, Pace: o.Pace,
 		MaxRolling: o.MaxRolling, RollTimeout: o.RollTimeout, Workers: o.Workers, WatchLag: o.WatchLag, Key: key, Direct: direct, Pods: pods,
 		Recorder: recorder, HelmRecords: waitedFor(records, o), History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease, Watches: watches,
-		RolloutInterval: o.RolloutInterval, KeepValues: o.KeepValues,
+		RolloutInterval: o.RolloutInterval, KeepValues: o.KeepValues, Pinning: pinning,
 	}, own)
 	if err != nil {
 		return nil, err

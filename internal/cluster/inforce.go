@@ -26,8 +26,8 @@ type Pinning struct {
 	Hidden bool
 }
 
-// InForce reports whether new pods read what their pins say, as far as that can be known.
-func (p Pinning) InForce() bool { return p.Policy || p.Webhook || p.Hidden }
+// InForce reports whether it is known that new pods read what their pins say. It may be so, too, where something is [Pinning.Hidden].
+func (p Pinning) InForce() bool { return p.Policy || p.Webhook }
 
 // FindPinning looks for what of mode pin is installed.
 func FindPinning(ctx context.Context, c client.Reader) (Pinning, error) {

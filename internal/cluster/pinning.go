@@ -28,7 +28,7 @@ func (r *reading) readPinning(ctx context.Context) error {
 	if !p.Workloads && !p.Hidden {
 		r.sight.Remarks = append(r.sight.Remarks, inBetween)
 	}
-	if !p.InForce() {
+	if !p.InForce() && !p.Hidden {
 		r.sight.Remarks = append(r.sight.Remarks, notInForce)
 	}
 	return nil

@@ -69,6 +69,8 @@ type Options struct {
 	Watches *Watches
 	// RolloutInterval is how often rollouts are looked at that may be left unfinished.
 	RolloutInterval time.Duration
+	// Pinning follows whether pins are in force.
+	Pinning *Pinning
 	// Clock is the real one where nil.
 	Clock clock.Clock
 }
@@ -79,7 +81,7 @@ type Controller struct {
 	client    client.Client
 	reader    client.Reader // uncached
 	copier    *cluster.Copier
-	pinning   *pinning
+	pinning   *Pinning
 	clock     clock.Clock
 	log       logr.Logger
 	index     *index
@@ -104,7 +106,7 @@ func Register(ctx context.Context, mgr manager.Manager, o Options, metrics *Metr
 		options: o, client: mgr.GetClient(), reader: mgr.GetAPIReader(), clock: o.Clock,
 		copier: &cluster.Copier{Client: o.Direct, Key: o.Key},
 		log:    mgr.GetLogger().WithName("controller"), index: newIndex(), releases: newReleases(), metrics: metrics,
-		announcer: announcer{o.Recorder}, memory: newMemory(), sightings: newSightings(),
+		announcer: announcer{o.Recorder}, memory: newMemory(), sightings: newSightings(), pinning: o.Pinning,
 	}
 	c.slots = newSlots(o.MaxRolling, o.RollTimeout)
 	signs := newSigns(o.Clock)

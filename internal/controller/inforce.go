@@ -22,28 +22,39 @@ const (
 	pinningTakes = 3 * time.Second
 )
 
-// noPins is what to do when nothing makes pods read what their pins say.
-const noPins = "nothing makes new pods read what their pins say, neither the policy " + v1.PolicyPin + " with its binding nor the webhook " +
-	v1.WebhookPods + ": apply deploy/pin"
+// Why it is not known that new pods read what their pins say, with what to do.
+const (
+	noPins = "nothing makes new pods read what their pins say, neither the policy " + v1.PolicyPin + " with its binding nor the webhook " +
+		v1.WebhookPods + ": apply deploy/pin"
+	hiddenPins = "whether anything makes new pods read what their pins say may not be looked at: apply deploy/pin, which has the right to get " +
+		"the policy " + v1.PolicyPin + " and the webhook " + v1.WebhookPods
+	unseenPins = "whether pins are in force is not known yet"
+)
 
-// pinning follows whether pins are in force in the cluster, and says what of mode pin is missing.
-type pinning struct {
-	reader  client.Reader // uncached
+// Pinning follows whether pins are in force in the cluster, and says what of mode pin is missing. Every replica has one, as each
+// may be asked by a webhook, and may lead next.
+type Pinning struct {
+	reader  client.Reader
 	clock   clock.Clock
 	log     logr.Logger
 	metrics *Metrics
-	// came is called when pins come into force.
+	// came is called when it is first known how pins stand, and when they come into force.
 	came func()
 
 	mu   sync.Mutex
-	last *cluster.Pinning
+	last *cluster.Pinning // nil until somebody could look
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: who may lead next should know.
-func (p *pinning) NeedLeaderElection() bool { return false }
+// NewPinning makes one that knows nothing yet. The reader must not be a cache.
+func NewPinning(reader client.Reader, c clock.Clock, log logr.Logger, metrics *Metrics) *Pinning {
+	return &Pinning{reader: reader, clock: c, log: log, metrics: metrics, came: func() {}}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (p *Pinning) NeedLeaderElection() bool { return false }
 
 // Start looks again and again until the context ends.
-func (p *pinning) Start(ctx context.Context) error {
+func (p *Pinning) Start(ctx context.Context) error {
 	appeared := false
 	for {
 		next := pinningEvery
@@ -53,7 +64,7 @@ func (p *pinning) Start(ctx context.Context) error {
 			if ctx.Err() == nil {
 				p.log.V(1).Info("Cannot look whether pins are in force; trying again", "error", err.Error())
 			}
-		case found.InForce() && !p.inForce() && !appeared:
+		case found.InForce() && p.looked() && p.Lacks() != "" && !appeared:
 			appeared, next = true, pinningTakes
 		default:
 			p.saw(found)
@@ -70,7 +81,7 @@ func (p *pinning) Start(ctx context.Context) error {
 	}
 }
 
-func (p *pinning) saw(found cluster.Pinning) {
+func (p *Pinning) saw(found cluster.Pinning) {
 	p.mu.Lock()
 	before := p.last
 	p.last = &found
@@ -80,7 +91,7 @@ func (p *pinning) saw(found cluster.Pinning) {
 		return
 	}
 	p.log.Info(wordsOf(found), "policy", found.Policy, "podWebhook", found.Webhook, "workloadWebhook", found.Workloads)
-	if found.InForce() && (before == nil || !before.InForce()) {
+	if before == nil || found.InForce() && !before.InForce() {
 		p.came()
 	}
 }
@@ -97,19 +108,34 @@ func wordsOf(p cluster.Pinning) string {
 	case p.Webhook:
 		words = "Mode pin: the webhook " + v1.WebhookPods + " rewrites new pods, which do without when it is down: Kubernetes 1.36 can do it by a policy"
 	case p.Hidden:
-		return "Mode pin: whether anything makes new pods read what their pins say may not be looked at"
+		return "Mode pin: " + hiddenPins
 	default:
 		return "Mode pin is not installed: " + noPins
 	}
-	if !p.Workloads {
+	if !p.Workloads && !p.Hidden {
 		words += "; without the webhook " + v1.WebhookWorkloads + " a deploy of configuration, then image, makes a revision in between"
 	}
 	return words
 }
 
-// inForce reports whether pins are in force; true while that is not known.
-func (p *pinning) inForce() bool {
+// Lacks says why it is not known that new pods read what their pins say, and what to do; "" when it is known that they do.
+func (p *Pinning) Lacks() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.last == nil || p.last.InForce()
+	switch {
+	case p.last == nil:
+		return unseenPins
+	case p.last.InForce():
+		return ""
+	case p.last.Hidden:
+		return hiddenPins
+	}
+	return noPins
+}
+
+// looked reports whether anything is known at all.
+func (p *Pinning) looked() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last != nil
 }

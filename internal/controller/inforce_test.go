@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +23,12 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
+)
+
+// What the API server answers for what it does not serve, and for what may not be read.
+var (
+	noMatch   = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "MutatingAdmissionPolicy"}}
+	forbidden = apierrors.NewForbidden(schema.GroupResource{}, v1.PolicyPin, nil)
 )
 
 func TestPinsAreInForceOnceTheAPIServerHadTheTimeToHearOfThem(t *testing.T) {
@@ -34,11 +43,23 @@ func TestPinsAreInForceOnceTheAPIServerHadTheTimeToHearOfThem(t *testing.T) {
 	}
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	came := make(chan struct{}, 1)
-	p := &pinning{reader: api, clock: clock, log: logr.Discard(), metrics: metrics, came: func() { came <- struct{}{} }}
+	p := NewPinning(api, clock, logr.Discard(), metrics)
+	p.came = func() { came <- struct{}{} }
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
+	if p.Lacks() == "" {
+		t.Error("pins are in force before anybody has looked")
+	}
 	go func() { defer close(ended); _ = p.Start(ctx) }()
 	t.Cleanup(func() { stop(); <-ended })
+	told := func(what string) {
+		t.Helper()
+		select {
+		case <-came:
+		default:
+			t.Errorf("nobody was told %s", what)
+		}
+	}
 	waits := func() {
 		t.Helper()
 		for range 1000 {
@@ -50,9 +71,10 @@ func TestPinsAreInForceOnceTheAPIServerHadTheTimeToHearOfThem(t *testing.T) {
 		t.Fatal("it does not wait for its next look")
 	}
 	waits()
-	if p.inForce() {
+	if p.Lacks() == "" {
 		t.Error("pins are in force and nothing is installed")
 	}
+	told("that nothing is installed")
 	named := metav1.ObjectMeta{Name: v1.PolicyPin}
 	for _, obj := range []client.Object{
 		&admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: named}, &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: named},
@@ -64,20 +86,16 @@ func TestPinsAreInForceOnceTheAPIServerHadTheTimeToHearOfThem(t *testing.T) {
 
 	clock.Step(unpinnedEvery)
 	waits()
-	if p.inForce() {
+	if p.Lacks() == "" {
 		t.Error("pins are in force as soon as the policy is seen, and the API server may not know it yet")
 	}
 
 	clock.Step(pinningTakes)
 	waits()
-	if !p.inForce() {
-		t.Error("pins are not in force")
+	if why := p.Lacks(); why != "" {
+		t.Error(why)
 	}
-	select {
-	case <-came:
-	default:
-		t.Error("nobody was told that pins came into force")
-	}
+	told("that pins came into force")
 }
 
 func TestWhatOfModePinMayNotBeLookedAtIsNoReasonForAnAlert(t *testing.T) {
@@ -86,10 +104,10 @@ func TestWhatOfModePinMayNotBeLookedAtIsNoReasonForAnAlert(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forbidden := interceptor.Funcs{Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
-		return apierrors.NewForbidden(schema.GroupResource{}, key.Name, nil)
+	refuses := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return forbidden
 	}}
-	found, err := cluster.FindPinning(t.Context(), fake.NewClientBuilder().WithInterceptorFuncs(forbidden).Build())
+	found, err := cluster.FindPinning(t.Context(), fake.NewClientBuilder().WithInterceptorFuncs(refuses).Build())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,5 +115,70 @@ func TestWhatOfModePinMayNotBeLookedAtIsNoReasonForAnAlert(t *testing.T) {
 	want := map[string]float64{"policy": 0, "podWebhook": 0, "workloadWebhook": 0, "hidden": 1}
 	if got := gauged(t, registry, "tidemark_pinning"); !maps.Equal(got, want) {
 		t.Errorf("it is %v", got)
+	}
+}
+
+func TestWhichMeansIsInForceAndWhatIsMissingIsSaidOnce(t *testing.T) {
+	policy := []client.Object{
+		&admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1.PolicyPin}},
+		&admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: v1.PolicyPin}},
+	}
+	webhook := func(name string) client.Object {
+		return &admissionregistrationv1.MutatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.MutatingWebhook{{
+				ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte("authority")},
+			}},
+		}
+	}
+	pods, workloads := webhook(v1.WebhookPods), webhook(v1.WebhookWorkloads)
+	with := func(objects ...client.Object) []client.Object { return slices.Concat(policy, objects) }
+	const (
+		byPolicy  = "Mode pin: the API server rewrites new pods by the policy tidemark-pin"
+		byWebhook = "Mode pin: the webhook tidemark-pods rewrites new pods, which do without when it is down: "
+		between   = "; without the webhook tidemark-workloads a deploy of configuration, then image, makes a revision in between"
+	)
+	for name, tc := range map[string]struct {
+		installed []client.Object
+		// policies and webhooks are what the API server answers to who asks for one; nil when it looks for it.
+		policies, webhooks error
+		want               string
+	}{
+		"everything":                     {installed: with(workloads), want: byPolicy},
+		"no webhook on workloads":        {installed: policy, want: byPolicy + between},
+		"both that rewrite":              {installed: with(pods, workloads), want: byPolicy + "; the webhook tidemark-pods does so once more and is not needed"},
+		"a policy that nothing binds":    {installed: append(policy[:1:1], workloads), want: "Mode pin is not installed: " + noPins},
+		"nothing":                        {want: "Mode pin is not installed: " + noPins},
+		"a webhook where there could be": {installed: []client.Object{pods, workloads}, want: byWebhook + "the policy tidemark-pin would not be"},
+		"a webhook before 1.36": {
+			installed: []client.Object{pods}, policies: noMatch, want: byWebhook + "Kubernetes 1.36 can do it by a policy" + between,
+		},
+		"nothing before 1.36":                {policies: noMatch, want: "Mode pin is not installed: " + noPins},
+		"nothing that may be looked at":      {policies: forbidden, webhooks: forbidden, want: "Mode pin: " + hiddenPins},
+		"webhooks that may not be looked at": {installed: policy, webhooks: forbidden, want: byPolicy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, log := newWorld(t, Options{}), &lines{}
+			answers := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				err := tc.policies
+				if obj.GetObjectKind().GroupVersionKind().Kind == "MutatingWebhookConfiguration" {
+					err = tc.webhooks
+				}
+				if err != nil {
+					return err
+				}
+				return c.Get(ctx, key, obj, opts...)
+			}}
+			api := fake.NewClientBuilder().WithObjects(tc.installed...).WithInterceptorFuncs(answers).Build()
+			found, err := cluster.FindPinning(t.Context(), api)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := NewPinning(api, w.clock, log.logger(), w.metrics)
+			p.saw(found)
+			p.saw(found)
+			if len(*log) != 1 || !strings.Contains((*log)[0], `"msg"="`+tc.want+`" `) {
+				t.Errorf("it logs %q, want once %q", *log, tc.want)
+			}
+		})
 	}
 }

@@ -2,7 +2,9 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -13,11 +15,18 @@ import (
 
 // addPinning adds what follows whether pins are in force, in the cluster and pod by pod.
 func (c *Controller) addPinning(mgr manager.Manager) error {
-	c.pinning = &pinning{
-		reader: c.reader, clock: c.clock, log: c.log, metrics: c.metrics, came: func() { c.enqueue(c.index.all()...) },
-	}
+	c.pinning.came = func() { c.enqueue(c.index.all()...) }
 	if err := mgr.Add(c.pinning); err != nil {
 		return fmt.Errorf("add look at pins: %w", err)
+	}
+	ready := func(*http.Request) error {
+		if !c.pinning.looked() {
+			return errors.New(unseenPins)
+		}
+		return nil
+	}
+	if err := mgr.AddReadyzCheck("pins", ready); err != nil {
+		return fmt.Errorf("add readiness check: %w", err)
 	}
 	if c.options.Pods == nil {
 		return nil
@@ -33,9 +42,13 @@ func (c *Controller) addPinning(mgr manager.Manager) error {
 	return nil
 }
 
-// outOfForce reports whether a decision is no use: it rolls a workload for its first pins only, which no pod would read.
-func (c *Controller) outOfForce(d stamp.Decision) bool {
-	return d.Reason == stamp.FirstPin && c.pinning != nil && !c.pinning.inForce()
+// outOfForce says why a decision must wait: its rollout is no good unless pods read what their pins say, and that they do is not
+// known; "" when nothing is in its way.
+func (c *Controller) outOfForce(v view, d stamp.Decision) string {
+	if why := c.pinning.Lacks(); why != "" && d.NeedsPins(v.state) {
+		return why
+	}
+	return ""
 }
 
 // pin makes the snapshots that a decision names, before it is written. The decision may be another one afterwards, when the

@@ -96,9 +96,11 @@ func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decis
 		c.yield(s.id) // it would be lost again, and asked for again
 		return reconcile.Result{}, nil
 	}
-	if c.outOfForce(d) {
+	if why := c.outOfForce(v, d); why != "" {
 		c.yield(s.id)
-		c.sayHeld(s, "pins", noPins)
+		if c.pinning.looked() { // else it is a moment after the start, and it comes back here
+			c.sayHeld(s, "pins", why)
+		}
 		return reconcile.Result{}, nil
 	}
 	now := c.clock.Now()
@@ -245,7 +247,7 @@ func (c *Controller) rest(ctx context.Context, s *subject, v view, d stamp.Decis
 // template, so whatever else is decided goes with it: one rollout, of pods that could not start before. No pace applies, and no
 // bound: nothing runs that it could disturb, and a pending Helm release may be waiting for these very pods.
 func (c *Controller) enable(ctx context.Context, s *subject, v view, d stamp.Decision) (reconcile.Result, error) {
-	if c.outOfForce(d) {
+	if c.outOfForce(v, d) != "" {
 		d = stamp.Decision{Action: stamp.Nothing, Reason: d.Reason} // the scheduler is no reason to wait for pins
 	}
 	d, err := c.pin(ctx, v, d)

@@ -91,6 +91,7 @@ func newWorld(t *testing.T, o Options) *world {
 	w.Controller = &Controller{
 		options: o, client: w.api, reader: w.api, clock: clock, log: logr.Discard(), index: newIndex(), releases: newReleases(),
 		metrics: metrics, announcer: announcer{w.notes}, memory: newMemory(), sightings: newSightings(), slots: newSlots(o.MaxRolling, time.Hour),
+		pinning: &Pinning{last: &cluster.Pinning{Policy: true}},
 	}
 	w.watcher = &watcher{clock: clock, namespaces: true, synced: map[workload.ObjectKind]time.Time{workload.ConfigMap: noon}}
 	return w
@@ -344,7 +345,7 @@ func TestTheSchedulerThatWaveTookAwayComesBackWithWhateverElseIsWanted(t *testin
 	}{
 		"it would get pins, which are not in force": {func(w *world, obj *appsv1.Deployment) {
 			obj.Annotations[v1.AnnotationMode] = v1.ModePin
-			w.pinning = &pinning{last: &cluster.Pinning{}}
+			w.pinning.last = &cluster.Pinning{}
 		}, []string{restores}},
 		"nothing else is wanted": {func(*world, *appsv1.Deployment) {}, []string{restores}},
 		"it is not known yet": {func(_ *world, obj *appsv1.Deployment) {

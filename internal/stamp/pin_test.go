@@ -263,3 +263,44 @@ func TestModePinAfterARollback(t *testing.T) {
 		}
 	}
 }
+
+func TestARolloutThatNeedsItsPins(t *testing.T) {
+	a1, a2, b1, b2, c1 := config("a", "A=1"), config("a", "A=2"), config("b", "B=1"), config("b", "B=2"), config("c", "C=1")
+	back := func(c copies) State { // from a2 to a1
+		first := c.settled(t, pinned(a1, b1))
+		return c.settled(t, c.settled(t, first.then(a2, b1)).putBackFrom(first).pinsFrom(first))
+	}
+	for name, tc := range map[string]struct {
+		state func(copies) State
+		want  outcome
+		needs bool
+	}{
+		"the first pins":                {func(copies) State { return pinned(a1) }, stamped(FirstPin), true},
+		"the pin of a new reference":    {func(c copies) State { return c.settled(t, pinned(a1)).then(a1, b1) }, stamped(TemplateEdited), true},
+		"a change":                      {func(c copies) State { return c.settled(t, pinned(a1, b1)).then(a2, b1) }, rolled("configmap/a"), false},
+		"a change beside what is held":  {func(c copies) State { return back(c).then(a2, b2) }, rolled("configmap/b").held("configmap/a"), true},
+		"a change of what is held":      {func(c copies) State { return back(c).then(config("a", "A=3"), b1) }, rolled("configmap/a"), false},
+		"a new release of what is held": {func(c copies) State { return back(c).image("pricing:3") }, stamped(NewRelease), false},
+		"a change beside what is gone":  {func(c copies) State { return c.settled(t, pinned(a1, b1)).then(a1.absent(), b2) }, rolled("configmap/b"), true},
+		"a change beside an absence": {func(c copies) State {
+			s := config("c").absent().optional()
+			return c.settled(t, pinned(a1, s)).then(a2, s)
+		}, rolled("configmap/a"), false},
+		"a template without its pins":    {func(c copies) State { s := c.settled(t, pinned(a1)); s.Stamp, s.Pins = "", nil; return s }, stamped(NewTemplate), false},
+		"mode roll":                      {func(copies) State { return decided(t, rolls(a1, c1)).then(a2, c1) }, rolled("configmap/a"), false},
+		"nothing to write":               {func(c copies) State { return c.settled(t, pinned(a1)) }, nothing(Unchanged), false},
+		"nothing to write beside a hold": {func(c copies) State { return back(c) }, nothing(Unchanged).held("configmap/a"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := copies{}
+			s := c.known(tc.state(c))
+			d := Decide(s)
+			if diff := cmp.Diff(tc.want, outcomeOf(d)); diff != "" {
+				t.Fatalf("decision (-want +got):\n%s", diff)
+			}
+			if got := d.NeedsPins(s); got != tc.needs {
+				t.Errorf("it needs its pins: %v, want %v", got, tc.needs)
+			}
+		})
+	}
+}

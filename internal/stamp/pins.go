@@ -40,6 +40,21 @@ func (d Decision) Pinned(names map[workload.Object]string) Decision {
 	return d
 }
 
+// NeedsPins reports whether the rollout of a decision should wait while pods do not read what their pins say. Either it is for
+// nothing but pins that the template lacks, which would change nothing that a pod reads. Or a pin names another content than is
+// applied, of what is held back or gone, so that new pods would read what they should not, or could not start.
+func (d Decision) NeedsPins(s State) bool {
+	switch {
+	case d.Action != WriteStamp:
+		return false
+	case d.Reason == FirstPin || d.Reason == TemplateEdited:
+		return true
+	}
+	return slices.ContainsFunc(newAccount(s).entries, func(e entry) bool {
+		return e.pin != "" && d.Pins[e.object] == e.pin && (e.gone || !e.serves)
+	})
+}
+
 // sumOf is the checksum of pins in a record; "" for none.
 func sumOf(pins snapshot.Pins) string {
 	if len(pins) == 0 {
