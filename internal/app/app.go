@@ -99,7 +99,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	err = errors.Join(addCleanup(mgr, o, kinds, recorder), addFleets(mgr, o, kinds, notifier), addDeploys(mgr, o, records, notifier),
-		addWebhook(mgr, o, kinds, direct, key, recorder), mgr.AddHealthzCheck("ping", healthz.Ping))
+		addWebhook(mgr, o, kinds, direct, key, recorder, pinning.Lacks), mgr.AddHealthzCheck("ping", healthz.Ping))
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,9 @@ func (o Options) validateWebhook() error {
 }
 
 // addWebhook adds the webhooks where they are asked for.
-func addWebhook(mgr manager.Manager, o Options, kinds []cluster.Kind, direct client.Client, key *digest.Key, recorder events.EventRecorder) error {
+func addWebhook(
+	mgr manager.Manager, o Options, kinds []cluster.Kind, direct client.Client, key *digest.Key, recorder events.EventRecorder, pinsLack func() string,
+) error {
 	if !o.Webhook {
 		return nil
 	}
@@ -39,7 +41,7 @@ func addWebhook(mgr manager.Manager, o Options, kinds []cluster.Kind, direct cli
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	w := o.webhookOptions()
-	w.Kinds, w.Log, w.Recorder = kinds, o.Log.WithName("webhook"), recorder
+	w.Kinds, w.Log, w.Recorder, w.PinsLack = kinds, o.Log.WithName("webhook"), recorder, pinsLack
 	w.Live = &cluster.Live{
 		Copier: &cluster.Copier{Client: direct, Key: key}, Namespace: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Secrets: o.Secrets,
 	}

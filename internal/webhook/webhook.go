@@ -52,6 +52,8 @@ type Options struct {
 	Kinds []cluster.Kind
 	// Live reads the API.
 	Live *cluster.Live
+	// PinsLack says why it is not known that new pods read what their pins say, and what to do; "" when it is known that they do.
+	PinsLack func() string
 	// Recorder sends Events.
 	Recorder events.EventRecorder
 	// Clock is the real one where nil.
@@ -126,7 +128,7 @@ func Register(mgr manager.Manager, o Options, metrics *Metrics) error {
 }
 
 func (o Options) deciders(tells *teller) map[string]*front {
-	w := &workloads{kinds: map[schema.GroupVersionKind]cluster.Kind{}, live: o.Live, clock: o.Clock, tell: tells.decided}
+	w := &workloads{kinds: map[schema.GroupVersionKind]cluster.Kind{}, live: o.Live, clock: o.Clock, pinsLack: o.PinsLack, tell: tells.decided}
 	for _, k := range append(slices.Clone(o.Kinds), job) {
 		w.kinds[k.GroupVersionKind] = k
 	}

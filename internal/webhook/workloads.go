@@ -28,6 +28,8 @@ type workloads struct {
 	kinds map[schema.GroupVersionKind]cluster.Kind
 	live  *cluster.Live
 	clock clock.PassiveClock
+	// pinsLack says why it is not known that new pods read what their pins say; "" when it is known that they do.
+	pinsLack func() string
 	// tell is told what is decided; not for dry runs.
 	tell func(cluster.Kind, client.Object, stamp.Decision, cluster.Patch)
 }
@@ -164,9 +166,12 @@ func outset(f cluster.Facts) (answer, bool) {
 
 // settle decides as the controller does, and adds what is decided to the write.
 func (w *workloads) settle(ctx context.Context, o *write, f cluster.Facts, dryRun bool) (answer, error) {
-	d, err := w.decision(ctx, &f, dryRun)
+	d, held, err := w.decision(ctx, &f, dryRun)
 	if err != nil {
 		return answer{}, err
+	}
+	if held != "" {
+		return withoutPins(o, held), nil
 	}
 	return w.apply(o, f, d, dryRun), nil
 }
@@ -199,6 +204,11 @@ func (w *workloads) apply(o *write, f cluster.Facts, d stamp.Decision, dryRun bo
 	return answer{outcome: result, patch: o.operations()}
 }
 
+// withoutPins lets a template go without its first pins, and tells the writer why.
+func withoutPins(o *write, why string) answer {
+	return answer{outcome: settled, patch: o.operations(), remarks: []string{"it gets no pins yet: " + why}}
+}
+
 // job stamps a Job in mode pin, unless it has its pins from what made it, such as a CronJob. It gets no record, as nothing is
 // ever decided about it again.
 func (w *workloads) job(ctx context.Context, o *write, dryRun bool) (answer, error) {
@@ -212,10 +222,12 @@ func (w *workloads) job(ctx context.Context, o *write, dryRun bool) (answer, err
 	if f.State.Mode != stamp.Pin || len(f.State.Pins) > 0 && metav1.GetControllerOfNoCopy(o.object) != nil {
 		return answer{outcome: settled}, nil
 	}
-	d, err := w.decision(ctx, &f, dryRun)
+	d, held, err := w.decision(ctx, &f, dryRun)
 	switch {
 	case err != nil:
 		return answer{}, err
+	case held != "":
+		return withoutPins(o, held), nil
 	case d.Reason == stamp.Waiting:
 		return answer{outcome: waiting}, nil
 	case d.Action != stamp.WriteStamp:
@@ -226,17 +238,22 @@ func (w *workloads) job(ctx context.Context, o *write, dryRun bool) (answer, err
 }
 
 // decision reads what the workload consumes and decides. The snapshots of a decision are there when this returns; those of a
-// dry run are named as they would be, and not made.
-func (w *workloads) decision(ctx context.Context, f *cluster.Facts, dryRun bool) (stamp.Decision, error) {
+// dry run are named as they would be, and not made. held says why the workload must wait for its first pins: the pods of this
+// write would not read them, and nothing would replace these pods later. The controller sees to it then.
+func (w *workloads) decision(ctx context.Context, f *cluster.Facts, dryRun bool) (d stamp.Decision, held string, err error) {
 	if err := w.live.Consumed(ctx, f); err != nil {
-		return stamp.Decision{}, err
+		return d, "", err
 	}
-	d := stamp.Decide(f.State)
+	d = stamp.Decide(f.State)
 	if d.Action != stamp.WriteStamp {
-		return d, nil
+		return d, "", nil
+	}
+	if held = w.pinsLack(); held != "" && d.Reason == stamp.FirstPin {
+		return d, held, nil
 	}
 	if dryRun {
-		return cluster.Foresee(f.State, d), nil
+		return cluster.Foresee(f.State, d), "", nil
 	}
-	return w.live.Pin(ctx, *f, d, w.clock.Now())
+	d, err = w.live.Pin(ctx, *f, d, w.clock.Now())
+	return d, "", err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,6 +41,8 @@ type world struct {
 	requests atomic.Int32 // of the webhook
 	tells    *teller
 	events   sent
+	// lacks is why it is not known that pods read what their pins say; "" when they do.
+	lacks string
 	// fails makes every request of the webhook fail; nil for none.
 	fails error
 }
@@ -80,7 +83,7 @@ func newWorld(t *testing.T, namespaceMode string) *world {
 		},
 	})
 	o := Options{
-		Kinds: cluster.BuiltinKinds(), Clock: clocktesting.NewFakeClock(noon),
+		Kinds: cluster.BuiltinKinds(), Clock: clocktesting.NewFakeClock(noon), PinsLack: func() string { return w.lacks },
 		Live: &cluster.Live{Copier: &cluster.Copier{Client: direct}, Namespace: v1.DefaultNamespace, DefaultMode: stamp.Observe},
 	}
 	w.tells = newTeller(w.api, &w.events, o.Clock)
@@ -141,15 +144,22 @@ func (w *world) tries(before, after *appsv1.Deployment, dryRun bool) (answer, *a
 	if before != nil {
 		req.Operation, req.OldObject = admissionv1.Update, raw(w.t, before)
 	}
+	a, written := w.ask(req)
+	out := &appsv1.Deployment{}
+	if err := json.Unmarshal(written, out); err != nil {
+		w.t.Fatal(err)
+	}
+	return a, out
+}
+
+// ask has a write decided, and returns it as it is written.
+func (w *world) ask(req admission.Request) (answer, []byte) {
+	w.t.Helper()
 	a, err := w.decide(w.t.Context(), req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	out := &appsv1.Deployment{}
-	if err := json.Unmarshal(applied(w.t, req.Object.Raw, a.patch), out); err != nil {
-		w.t.Fatal(err)
-	}
-	return a, out
+	return a, applied(w.t, req.Object.Raw, a.patch)
 }
 
 func pinsOn(d *appsv1.Deployment) string { return d.Spec.Template.Annotations[v1.AnnotationPins] }
@@ -264,6 +274,61 @@ func TestADryRunIsShownWhatAWriteWouldBe(t *testing.T) {
 	if _, written := w.tries(nil, reader("app:1"), false); left(written) != left(shown) || pinsOn(shown) == "" {
 		t.Errorf("it was shown %s, and was written %s", left(shown), left(written))
 	}
+}
+
+func TestFirstPinsWaitUntilPodsWouldReadThem(t *testing.T) {
+	w := newWorld(t, v1.ModePin)
+	w.lacks = "nothing rewrites pods"
+	copies := func(want int) {
+		t.Helper()
+		list := &corev1.ConfigMapList{}
+		if err := w.api.List(t.Context(), list, client.MatchingLabels{v1.LabelSnapshot: v1.True}); err != nil || len(list.Items) != want {
+			t.Errorf("there are %d copies, %v; want %d", len(list.Items), err, want)
+		}
+	}
+	held := func(what string, a answer, want outcome, remarks int) {
+		t.Helper()
+		if a.outcome != want || len(a.remarks) != remarks || !strings.Contains(a.remarks[0], w.lacks) {
+			t.Errorf("%s: it is %s with remarks %q", what, a.outcome, a.remarks)
+		}
+		copies(0)
+	}
+	for _, dryRun := range []bool{true, false} {
+		a, out := w.tries(nil, reader("app:1"), dryRun)
+		held("a new workload", a, settled, 1)
+		if len(a.patch) != 0 || pinsOn(out) != "" {
+			t.Errorf("a new workload carries %s", left(out))
+		}
+	}
+	bare := reader("app:1")
+	bare.UID = "1"
+	a, _ := w.tries(bare, withImage(bare, "app:2"), false)
+	held("a new image", a, settled, 1)
+	a, _ = w.ask(admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		Kind: metav1.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Operation: admissionv1.Create, Namespace: "shop",
+		Object: raw(t, &batchv1.Job{
+			TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: "once"},
+			Spec: batchv1.JobSpec{Template: bare.Spec.Template},
+		}),
+	}})
+	held("a Job", a, settled, 1)
+	elsewhere := reader("app:1")
+	elsewhere.Spec.Template.Annotations = map[string]string{v1.AnnotationPins: "configmap/prices=prices-elsewhere"}
+	a, out := w.tries(nil, elsewhere, false)
+	held("a copy of another namespace's", a, stripped, 2)
+	if pinsOn(out) != "" {
+		t.Errorf("a copy of another namespace's carries %s", left(out))
+	}
+
+	// What has pins goes on: its pods are made anew anyway, and the revision names what they read.
+	w.lacks = ""
+	created := w.admits(nil, reader("app:1"), stamped)
+	w.lacks = "nothing rewrites pods"
+	w.prices("2")
+	if now := w.admits(created, withImage(created, "app:2"), stamped); pinsOn(now) == pinsOn(created) {
+		t.Errorf("a release under other configuration carries %s", left(now))
+	}
+	copies(2)
 }
 
 func TestModeRollIsStampedOnlyWithAChange(t *testing.T) {
