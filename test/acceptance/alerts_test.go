@@ -119,6 +119,7 @@ func TestEveryMetricThatAlertsAndDashboardUseIsScrapedFromTheController(t *testi
 		_, _, err := v.lab.Kubectl(t.Context(), "delete", part, v1.PolicyPin)
 		s.must(err)
 	}
+	used["tidemark_pods_off_their_pins"] = []string{"namespace"}
 	seen := map[string]map[string]bool{}
 	s.eventually("scrapes to have had all that is used", func() error {
 		// Until a pod has been made without the policy, and one of the old fleet by what is applied.
@@ -133,6 +134,13 @@ func TestEveryMetricThatAlertsAndDashboardUseIsScrapedFromTheController(t *testi
 			return fmt.Errorf("none had %s", strings.Join(missing, ", "))
 		}
 		return nil
+	})
+	s.eventually("an event about a pod that does not read what its pins say", func() error {
+		said, err := s.Kubectl(t.Context(), "get", "events", "--field-selector=reason=PinsNotInForce,involvedObject.kind=Pod", "-o", "jsonpath={.items[*].message}")
+		if err == nil && !strings.Contains(said, "reads configmap/web, which is pinned to") {
+			err = fmt.Errorf("events say %q", said)
+		}
+		return err
 	})
 }
 
