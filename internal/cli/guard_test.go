@@ -31,6 +31,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/helmline"
 )
 
 // passwordMarker stands for a password among the arguments and in the environment.
@@ -218,6 +219,33 @@ func TestAPendingReleaseIsNotDeployedTo(t *testing.T) {
 	}
 	if got := c.lease.Annotations[v1.AnnotationDeployExitStatus]; got != "125" {
 		t.Errorf("the lease tells of exit status %q", got)
+	}
+}
+
+func TestARecoveryHasTheLimitsOfHelm(t *testing.T) {
+	for name, c := range map[string]struct {
+		variable string
+		args     []string
+		want     int
+		timeout  time.Duration
+	}{
+		"the guarded helm's own": {"25", []string{"helm", "upgrade", "web", "./chart", "--history-max=3", "--timeout=7m"}, 3, 7 * time.Minute},
+		"helm's variable":        {"25", []string{"helm", "upgrade", "web", "./chart"}, 25, 5 * time.Minute},
+		"a script's":             {"0", []string{"./deploy.sh"}, 0, 0},
+		"helm's default":         {"", []string{"helm", "upgrade", "web", "./chart"}, 10, 5 * time.Minute},
+	} {
+		s := &session{Config: Config{Getenv: func(variable string) string { return map[string]string{"HELM_MAX_HISTORY": c.variable}[variable] }}}
+		f := &guardFlags{session: s, policy: "rollback", leaseDuration: time.Minute}
+		if !helmline.Is(c.args) {
+			f.release = "web"
+		}
+		o, err := f.toOptions(c.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q := o.request(); q.HistoryMax != c.want || q.Timeout != c.timeout {
+			t.Errorf("%s: a history of %d and a timeout of %s, want %d and %s", name, q.HistoryMax, q.Timeout, c.want, c.timeout)
+		}
 	}
 }
 

@@ -37,13 +37,7 @@ func (o *guardOptions) preflight(ctx context.Context, r *guard.Run, d guard.Depl
 	for _, text := range seen.Remarks {
 		o.remark(text)
 	}
-	request := recovery.Request{
-		Request:    release.Request{Actor: release.ByPreflight, Policy: o.policy, UnguardedAfter: o.flags.recoverUnguarded},
-		HistoryMax: recovery.DefaultHistoryMax,
-	}
-	if o.helm != nil {
-		request.Timeout = o.helm.Timeout
-	}
+	request := o.request()
 	decided := recovery.Decide(seen, request)
 	p.Verdict, p.Plan = decided.Verdict, decided.Plan
 	if !p.MayRun() {
@@ -60,6 +54,18 @@ func (o *guardOptions) preflight(ctx context.Context, r *guard.Run, d guard.Depl
 	}
 	r.Revision = p.Next(newest)
 	return nil
+}
+
+// request is what the preflight may do about the release, with the limits that the guarded helm has.
+func (o *guardOptions) request() recovery.Request {
+	q := recovery.Request{
+		Request:    release.Request{Actor: release.ByPreflight, Policy: o.policy, UnguardedAfter: o.flags.recoverUnguarded},
+		HistoryMax: helmline.HistoryMax(o.getenv),
+	}
+	if o.helm != nil {
+		q.Timeout, q.HistoryMax = o.helm.Timeout, o.helm.HistoryMax
+	}
+	return q
 }
 
 // see looks at the release. Without a lease of its own it watches that of another guard, as anybody would.

@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"tidemark.dev/tidemark/internal/helmline"
 	"tidemark.dev/tidemark/internal/recovery"
 	"tidemark.dev/tidemark/internal/release"
 )
@@ -75,7 +77,9 @@ func newRecover(s *session, name string) *cobra.Command {
 	f.BoolVar(&flags.noHooks, "no-hooks", false, "Leave out the hooks of a rollback or an uninstall.")
 	f.BoolVar(&flags.wait, "wait", false, "Wait until what was rolled back is ready.")
 	f.DurationVar(&flags.timeout, "timeout", recovery.DefaultTimeout, "How long a single step of a rollback or an uninstall may take.")
-	f.IntVar(&flags.historyMax, "history-max", recovery.DefaultHistoryMax, "How many revisions a rollback leaves, as with helm; 0 for all.")
+	f.IntVar(&flags.historyMax, "history-max", helmline.HistoryMax(s.getenv()),
+		"How many revisions a rollback leaves; 0 for all. Where it is not given, helm's HELM_MAX_HISTORY decides.")
+	f.Lookup("history-max").DefValue = strconv.Itoa(helmline.DefaultHistoryMax) // the help is the same in every environment
 	var policies []string
 	for _, p := range release.Policies() {
 		policies = append(policies, string(p))

@@ -95,6 +95,16 @@ func TestReleasesRefuseWhatMakesNoSense(t *testing.T) {
 	}
 }
 
+func TestRecoveryLeavesAsLongAHistoryAsHelm(t *testing.T) {
+	for variable, want := range map[string]string{"": "10", "25": "25", "0": "0"} {
+		s := &session{Config: Config{Getenv: func(name string) string { return map[string]string{"HELM_MAX_HISTORY": variable}[name] }}}
+		flag := newRecover(s, "tidemark").Flag("history-max")
+		if flag.Value.String() != want || flag.DefValue != "10" {
+			t.Errorf("HELM_MAX_HISTORY=%s: it leaves %s, want %s; the help says %s", variable, flag.Value, want, flag.DefValue)
+		}
+	}
+}
+
 func TestRecoverySaysWhatItDid(t *testing.T) {
 	pending := release.Verdict{State: release.Abandoned, Operation: release.Upgrade, Newest: release.Revision{Number: 5}}
 	live := pending

@@ -32,7 +32,7 @@ var (
 	valued = []string{
 		"set", "set-string", "set-file", "set-json", "set-literal", "values/f", "version", "keyring", "repo", "username", "password",
 		"cert-file", "key-file", "ca-file", "post-renderer", "post-renderer-args", "description", "output/o", "labels/l",
-		"history-max", "cascade", "registry-config", "repository-config", "repository-cache", "content-cache", "burst-limit", "qps",
+		"cascade", "registry-config", "repository-config", "repository-cache", "content-cache", "burst-limit", "qps",
 		"color", "colour",
 	}
 	switches = []string{
@@ -46,6 +46,18 @@ var (
 
 // operationTimeout is Helm's default of --timeout.
 const operationTimeout = 5 * time.Minute
+
+// DefaultHistoryMax is Helm's default of --history-max.
+const DefaultHistoryMax = 10
+
+// HistoryMax is how many revisions Helm leaves where --history-max is not given, by its variable HELM_MAX_HISTORY: 0 or less for
+// all. Helm takes what is no number for none.
+func HistoryMax(getenv func(string) string) int {
+	if n, err := strconv.Atoi(getenv("HELM_MAX_HISTORY")); err == nil {
+		return n
+	}
+	return DefaultHistoryMax
+}
 
 func newFlags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("helm", pflag.ContinueOnError)
@@ -97,6 +109,7 @@ func (p *parser) own(verb string) {
 		add(p.flags, name, true)
 	}
 	p.flags.DurationVar(&p.command.Timeout, "timeout", operationTimeout, "")
+	p.flags.IntVar(&p.command.HistoryMax, "history-max", HistoryMax(p.getenv), "")
 	p.flags.StringVar(&p.dryRun, "dry-run", "", "")
 	p.flags.Lookup("dry-run").NoOptDefVal = "client"
 	p.flags.String("wait", "", "")

@@ -28,6 +28,8 @@ type Command struct {
 	Driver Driver
 	// Timeout is what Helm allows each of its steps, of which one command has several.
 	Timeout time.Duration
+	// HistoryMax is how many revisions Helm leaves, 0 or less for all.
+	HistoryMax int
 	// labelled is after which of the arguments labels may be given; 0 where the command has none.
 	labelled int
 	args     []string

@@ -87,6 +87,7 @@ func TestWhatIsNotClearIsNotGuessed(t *testing.T) {
 		"helm --newer upgrade web " + marker:              "flag --newer is not known",
 		"helm frobnicate web " + marker:                   `"frobnicate"`,
 		"helm upgrade web ./c --timeout " + marker:        "a value that cannot be read",
+		"helm upgrade web ./c --history-max " + marker:    "a value that cannot be read",
 		"helm uninstall web db " + marker:                 "one by one",
 		"helm secrets --newer upgrade web ./c " + marker:  "flag --newer is not known",
 		"helm upgrade --newer --set p=" + marker + " web": "flag --newer is not known",
@@ -155,5 +156,23 @@ func TestHelmIsKnownByItsProgram(t *testing.T) {
 	}
 	if Is(nil) {
 		t.Error("nothing is helm")
+	}
+}
+
+func TestTheHistoryIsLimitedAsHelmDoes(t *testing.T) {
+	for name, c := range map[string]struct {
+		variable, line string
+		want           int
+	}{
+		"by default":                    {"", "helm upgrade web ./chart", 10},
+		"by the flag":                   {"", "helm upgrade web ./chart --history-max 3", 3},
+		"by the variable":               {"HELM_MAX_HISTORY=25", "helm upgrade web ./chart", 25},
+		"by the flag over the variable": {"HELM_MAX_HISTORY=25", "helm rollback web 2 --history-max=0", 0},
+		"by no number":                  {"HELM_MAX_HISTORY=all", "helm uninstall web", 10},
+	} {
+		got, err := Read(strings.Fields(c.line), env(c.variable))
+		if err != nil || got.HistoryMax != c.want {
+			t.Errorf("%s: %d, %v, want %d", name, got.HistoryMax, err, c.want)
+		}
 	}
 }

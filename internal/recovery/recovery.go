@@ -18,11 +18,8 @@ import (
 	"tidemark.dev/tidemark/internal/release"
 )
 
-// Defaults of Helm's own command line.
-const (
-	DefaultTimeout    = 5 * time.Minute
-	DefaultHistoryMax = 10
-)
+// DefaultTimeout is that of Helm's own command line.
+const DefaultTimeout = 5 * time.Minute
 
 // ErrNotFound says that there is no record of the release.
 var ErrNotFound = errors.New("no record of the release is there")
@@ -51,8 +48,8 @@ type Request struct {
 	Wait bool
 	// Timeout bounds each single step of a rollback or an uninstall, as Helm's own does. Default 5m.
 	Timeout time.Duration
-	// HistoryMax is how many revisions a rollback leaves, 0 for all. Helm does not record it for a release; its own default is
-	// [DefaultHistoryMax].
+	// HistoryMax is how many revisions a rollback leaves, 0 or less for all. Helm does not record it for a release; it is an option
+	// of whoever runs Helm.
 	HistoryMax int
 }
 
