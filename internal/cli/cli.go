@@ -13,6 +13,7 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/guard"
 )
 
 // Config is what the command line gets from its main.
@@ -28,6 +29,8 @@ type Config struct {
 	Build Build
 	// Getenv reads the environment; nil reads that of the process.
 	Getenv func(string) string
+	// Place is where a guard runs; the zero value finds the pod, if it is one, by what the kubelet gives each container.
+	Place guard.Place
 	// Margins are those of inference; the zero value has the defaults, which are safe.
 	Margins fleet.Settings
 	// Screen is where the output goes; the zero value is no terminal.

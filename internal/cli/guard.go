@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"tidemark.dev/tidemark/internal/guard"
 	"tidemark.dev/tidemark/internal/helmline"
 	"tidemark.dev/tidemark/internal/release"
 )
@@ -28,13 +27,11 @@ type guardFlags struct {
 	waitForLock, recoverUnguarded   time.Duration
 	requireLease, progress, noLabel bool
 	timeoutGiven, clusterGiven      bool
-	serviceAccountDir               string
 }
 
 func newGuard(s *session, name string) *cobra.Command {
 	flags := &guardFlags{
 		session: s, policy: string(release.PolicyReport), leaseDuration: 3 * time.Minute, progress: true,
-		serviceAccountDir: guard.ServiceAccountDir,
 	}
 	cmd := &cobra.Command{
 		Use:   "guard [flags] -- COMMAND [ARGUMENT...]",

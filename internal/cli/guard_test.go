@@ -27,10 +27,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/guard"
 	"tidemark.dev/tidemark/internal/helmline"
 )
 
@@ -46,6 +48,8 @@ type guardedCluster struct {
 	version int
 	// records are the labels of Helm's records by name.
 	records map[string]map[string]string
+	// objects are others that are there, by path.
+	objects map[string]any
 	// forbidden are resources that nobody may touch.
 	forbidden []string
 	// traffic is all that was sent.
@@ -72,9 +76,13 @@ func (c *guardedCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
 	fmt.Fprintf(&c.traffic, "%s %s %s %s\n", r.Method, r.URL, r.Header, body)
+	w.Header().Set("Content-Type", "application/json")
+	if object, has := c.objects[r.URL.Path]; has {
+		c.answer(w, object)
+		return
+	}
 	part := strings.Split(r.URL.Path, "/")
 	resource := part[slices.Index(part, "namespaces")+2]
-	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case slices.Contains(c.forbidden, resource):
 		c.refuse(w, http.StatusForbidden, "Forbidden")
@@ -138,9 +146,15 @@ func program(t *testing.T, script string) string {
 // guard runs the guard with its flags and a command.
 func (c *guardedCluster) guard(args ...string) (code int, out, errOut string) {
 	c.t.Helper()
+	return c.guardAt(guard.Place{ServiceAccount: c.t.TempDir()}, &bytes.Buffer{}, args...)
+}
+
+// guardAt runs it at a place, with something to read from.
+func (c *guardedCluster) guardAt(place guard.Place, in io.Reader, args ...string) (code int, out, errOut string) {
+	c.t.Helper()
 	var o, e bytes.Buffer
 	code = Run(c.t.Context(), Config{
-		IOStreams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &o, ErrOut: &e}, Clock: clock.RealClock{},
+		IOStreams: genericiooptions.IOStreams{In: in, Out: &o, ErrOut: &e}, Clock: clock.RealClock{}, Place: place,
 		Getenv: func(name string) string {
 			return map[string]string{"GITHUB_TRIGGERING_ACTOR": "ann", "HELM_KUBEAPISERVER": c.url, "SECRET": passwordMarker}[name]
 		},
@@ -219,6 +233,68 @@ func TestAPendingReleaseIsNotDeployedTo(t *testing.T) {
 	}
 	if got := c.lease.Annotations[v1.AnnotationDeployExitStatus]; got != "125" {
 		t.Errorf("the lease tells of exit status %q", got)
+	}
+}
+
+// jobPlace has the guard run in container build of pod ci/job on node spot-1, which protects it from nothing.
+func (c *guardedCluster) jobPlace() guard.Place {
+	c.t.Helper()
+	dir := c.t.TempDir()
+	claims := `{"kubernetes.io":{"namespace":"ci","node":{"name":"spot-1"},"pod":{"name":"job","uid":"u1"}}}`
+	for name, text := range map[string]string{
+		"token":     "h." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".s",
+		"mountinfo": "7 1 8:2 /lib/kubelet/pods/u1/containers/build/0 /dev/termination-log rw - xfs /dev/sdb rw\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	meta := func(kind, name string, more map[string]any) map[string]any {
+		more["name"] = name
+		return map[string]any{"kind": kind, "apiVersion": "v1", "metadata": more}
+	}
+	pod := meta("Pod", "job", map[string]any{"namespace": "ci", "uid": "u1"})
+	pod["spec"] = map[string]any{"nodeName": "spot-1", "terminationGracePeriodSeconds": 30}
+	c.objects = map[string]any{
+		"/api/v1/namespaces/ci/pods/job": pod,
+		"/api/v1/nodes/spot-1":           meta("Node", "spot-1", map[string]any{"labels": map[string]any{"karpenter.sh/capacity-type": "spot"}}),
+	}
+	return guard.Place{ServiceAccount: dir, Mounts: filepath.Join(dir, "mountinfo"), Cluster: func() (*rest.Config, error) {
+		return &rest.Config{Host: c.url, BearerToken: "the-jobs-own"}, nil
+	}}
+}
+
+func TestAGuardInAPodTellsOfItAndOfWhatDoesNotProtectIt(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	c := newGuardedCluster(t)
+	place := c.jobPlace()
+	upgrade := []string{"--", program(t, "exit 0"), "upgrade", "web", "./chart", "-n", "prod"}
+	code, _, errOut := c.guardAt(place, &bytes.Buffer{}, upgrade...)
+	for _, want := range []string{
+		"pod ci/job has 30s to end when it is evicted, and the deploy may take 30m0s", "no PodDisruptionBudget covers pod ci/job",
+		"node spot-1 is spot capacity of Karpenter's",
+	} {
+		if code != 0 || strings.Count(errOut, "remark: "+want) != 1 {
+			t.Errorf("exit status %d, not said once: %q; said %q", code, want, errOut)
+		}
+	}
+	a := c.lease.Annotations
+	if a[v1.AnnotationDeployPod] != "ci/job/u1" || a[v1.AnnotationDeployContainer] != "build" || a[v1.AnnotationDeployNode] != "spot-1" {
+		t.Errorf("the lease tells of %v", a)
+	}
+	for line := range strings.Lines(c.traffic.String()) {
+		own := strings.Contains(line, "the-jobs-own")
+		if !own && strings.Contains(line, "/poddisruptionbudgets") || own && strings.Contains(line, "/leases") {
+			t.Errorf("with the rights of another: %s", line)
+		}
+	}
+
+	c.objects = nil // the release is in another cluster than the job
+	if code, _, errOut := c.guardAt(place, &bytes.Buffer{}, upgrade...); code != 0 || strings.Count(errOut, "remark: whether this place protects the deploy is not known in full") != 1 {
+		t.Errorf("exit status %d, said %q", code, errOut)
+	}
+	if got := c.lease.Annotations[v1.AnnotationDeployPod] + c.lease.Annotations[v1.AnnotationDeployContainer]; got != "" {
+		t.Errorf("the lease tells of %s, which the release's cluster does not have", got)
 	}
 }
 

@@ -87,7 +87,7 @@ func helmFlags(c helmline.Cluster) *genericclioptions.ConfigFlags {
 // warn says where the pod that the guard runs in cannot protect the deploy. It is read with the rights of the pod itself, in the
 // cluster that it runs in.
 func (o *guardOptions) warn(ctx context.Context, pod guard.Pod) {
-	config, err := rest.InClusterConfig()
+	config, err := o.Place.Config()
 	if err != nil {
 		return // a token without a cluster: not a pod's
 	}

@@ -159,7 +159,7 @@ func (o *guardOptions) deploy(ctx context.Context) (guard.Deploy, *cluster.Conne
 	if d.Job == "" {
 		d.Job = guard.Job(o.getenv)
 	}
-	if pod := guard.OwnPod(o.flags.serviceAccountDir); pod != nil {
+	if pod := o.Place.Pod(); pod != nil {
 		o.warn(ctx, *pod)
 		if pod.KnownTo(ctx, c.Client) {
 			d.Pod = pod

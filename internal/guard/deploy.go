@@ -82,7 +82,7 @@ func (d Deploy) annotations(former *coordinationv1.Lease, server time.Time) map[
 	}
 	if d.Pod != nil {
 		a[v1.AnnotationDeployPod] = d.Pod.Namespace + "/" + d.Pod.Name + "/" + string(d.Pod.UID)
-		a[v1.AnnotationDeployNode] = d.Pod.Node
+		a[v1.AnnotationDeployContainer], a[v1.AnnotationDeployNode] = d.Pod.Container, d.Pod.Node
 	}
 	return a
 }

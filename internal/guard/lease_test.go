@@ -85,7 +85,7 @@ func deploy(id string) Deploy {
 	return Deploy{
 		ID: id, Release: types.NamespacedName{Namespace: "prod", Name: "web"}, Holder: "host-" + id, Starter: "ann", Job: "https://ci/" + id,
 		Timeout: 10 * time.Minute, Duration: 3 * time.Minute, Policy: release.PolicyForward,
-		Pod: &Pod{types.NamespacedName{Namespace: "ci", Name: "job"}, "u1", "node-1"},
+		Pod: &Pod{types.NamespacedName{Namespace: "ci", Name: "job"}, "u1", "build", "node-1"},
 	}
 }
 
@@ -155,7 +155,7 @@ func TestALeaseTellsOfItsDeploy(t *testing.T) {
 	want := release.Lease{
 		Deploy: "a", Revision: 7, Holder: "host-a", Starter: "ann", Job: "https://ci/a", Began: noon.Add(time.Second), Timeout: 10 * time.Minute,
 		Duration: 3 * time.Minute, Renewed: noon.Add(time.Second), Policy: release.PolicyForward, ResourceVersion: "2", Written: noon.Add(time.Second),
-		Pod: release.JobPod{Namespace: "ci", Name: "job", UID: "u1", Node: "node-1"},
+		Pod: release.JobPod{Namespace: "ci", Name: "job", UID: "u1", Container: "build", Node: "node-1"},
 	}
 	got := s.decoded()
 	got.Renewed = got.Renewed.UTC()

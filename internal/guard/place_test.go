@@ -77,16 +77,39 @@ func TestAPodIsKnownByItsToken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if OwnPod(dir) != nil {
+	place := Place{ServiceAccount: dir, Mounts: filepath.Join(dir, "mountinfo")}
+	if place.Pod() != nil {
 		t.Error("a pod without a token")
 	}
 	write(`{"kubernetes.io":{"namespace":"ci","node":{"name":"n1","uid":"x"},"pod":{"name":"job","uid":"u1"}}}`)
-	if got := OwnPod(dir); got == nil || *got != (Pod{types.NamespacedName{Namespace: "ci", Name: "job"}, "u1", "n1"}) {
+	job := Pod{NamespacedName: types.NamespacedName{Namespace: "ci", Name: "job"}, UID: "u1", Node: "n1"}
+	if got := place.Pod(); got == nil || *got != job {
 		t.Errorf("pod %+v", got)
 	}
 	for _, other := range []string{`{}`, `no`, `{"kubernetes.io":{"namespace":"ci","serviceaccount":{"name":"x"}}}`} {
-		if write(other); OwnPod(dir) != nil {
+		if write(other); place.Pod() != nil {
 			t.Errorf("%s names a pod", other)
+		}
+	}
+}
+
+func TestAContainerIsKnownByWhatTheKubeletMountsIntoIt(t *testing.T) {
+	for name, c := range map[string]struct{ mounts, want string }{
+		"a root file system of its own": {"1002 990 0:211 / / rw,relatime - overlay overlay rw\n" +
+			"1010 1002 8:1 /var/lib/kubelet/pods/u1/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n" +
+			"1011 1002 8:1 /var/lib/kubelet/pods/u1/containers/build/1f2e3d4c /dev/termination-log rw,relatime - ext4 /dev/sda1 rw\n", "build"},
+		"/var on a disk of its own":     {"7 1 8:2 /lib/kubelet/pods/u1/containers/runner/0 /dev/termination-log rw - xfs /dev/sdb rw\n", "runner"},
+		"a message mounted elsewhere":   {"7 1 8:2 /k/pods/u1/containers/runner/0 /tmp/last\\040words rw - xfs /dev/sdb rw\n", "runner"},
+		"another pod's, mounted inside": {"7 1 8:2 /lib/kubelet/pods/u2/containers/runner/0 /mnt rw - xfs /dev/sdb rw\n", ""},
+		"all containers, mounted":       {"7 1 8:2 /lib/kubelet/pods/u1/containers /mnt rw - xfs /dev/sdb rw\n", ""},
+		"nothing that tells":            {"1 0 8:1 / / rw - ext4 /dev/sda1 rw\nbroken\n", ""},
+	} {
+		file := filepath.Join(t.TempDir(), "mountinfo")
+		if err := os.WriteFile(file, []byte(c.mounts), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := (Place{Mounts: file}).container("u1"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
@@ -102,7 +125,7 @@ func place(change func(*corev1.Pod, *corev1.Node, *policyv1.PodDisruptionBudget)
 	return fake.NewClientBuilder().WithObjects(pod, node, budget).Build()
 }
 
-var job = Pod{types.NamespacedName{Namespace: "ci", Name: "job"}, "u1", ""}
+var job = Pod{NamespacedName: types.NamespacedName{Namespace: "ci", Name: "job"}, UID: "u1"}
 
 func TestAPlaceThatCannotProtectADeployIsWarnedOf(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -16,23 +17,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ServiceAccountDir is where a pod finds the token of its service account.
-const ServiceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+// Place is how a program finds the pod that it runs in, if it runs in one. The zero value goes by what a kubelet gives each
+// container.
+type Place struct {
+	// ServiceAccount is the directory with the token of the pod's service account. Default
+	// /var/run/secrets/kubernetes.io/serviceaccount.
+	ServiceAccount string
+	// Mounts is the file that lists the program's mounts, as proc(5) has them. Default /proc/self/mountinfo.
+	Mounts string
+	// Cluster leads to the API server of the pod's cluster with the rights of its service account. Default [rest.InClusterConfig].
+	Cluster func() (*rest.Config, error)
+}
 
 // Pod is the pod that a guard runs in.
 type Pod struct {
 	types.NamespacedName
 	UID types.UID
+	// Container that it runs in; "" where that is not known.
+	Container string
 	// Node that it runs on; "" where that is not known.
 	Node string
 }
 
-// OwnPod reads in which pod this program runs from the token of the pod's service account, which names it; nil where it runs in
+// Pod reads in which pod this program runs from the token of the pod's service account, which names it; nil where it runs in
 // none, or has no token.
-func OwnPod(dir string) *Pod {
+func (p Place) Pod() *Pod {
+	dir := cmp.Or(p.ServiceAccount, "/var/run/secrets/kubernetes.io/serviceaccount")
 	token, err := os.ReadFile(filepath.Join(dir, "token")) //nolint:gosec // the kubelet put it there
 	parts := strings.Split(strings.TrimSpace(string(token)), ".")
 	if err != nil || len(parts) != 3 {
@@ -60,7 +74,36 @@ func OwnPod(dir string) *Pod {
 	if k.Namespace == "" || k.Pod.Name == "" || k.Pod.UID == "" {
 		return nil
 	}
-	return &Pod{types.NamespacedName{Namespace: k.Namespace, Name: k.Pod.Name}, k.Pod.UID, k.Node.Name}
+	return &Pod{types.NamespacedName{Namespace: k.Namespace, Name: k.Pod.Name}, k.Pod.UID, p.container(k.Pod.UID), k.Node.Name}
+}
+
+// container is the container of the pod in which this program runs; "" where that cannot be told. The kubelet mounts a file of
+// its own for the termination message into each container, from pods/UID/containers/NAME below its directory.
+func (p Place) container(pod types.UID) string {
+	mounts, err := os.ReadFile(cmp.Or(p.Mounts, "/proc/self/mountinfo"))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(mounts)) {
+		const root = 3 // the field with the path of what is mounted
+		fields := strings.Fields(line)
+		if len(fields) <= root {
+			continue
+		}
+		_, below, is := strings.Cut(fields[root], "/pods/"+string(pod)+"/containers/")
+		if name, _, isDir := strings.Cut(below, "/"); is && isDir {
+			return name
+		}
+	}
+	return ""
+}
+
+// Config leads to the API server of the pod's cluster.
+func (p Place) Config() (*rest.Config, error) {
+	if p.Cluster != nil {
+		return p.Cluster()
+	}
+	return rest.InClusterConfig()
 }
 
 // KnownTo reports whether the cluster has this very pod. In another cluster it would be missed, and its guard taken for dead.

@@ -55,16 +55,20 @@ func TestTheJobPodProvesLifeOrDeath(t *testing.T) {
 		objects []client.Object
 		want    release.Life
 	}{
-		"it runs on a node that answers":                    {job, []client.Object{jobPod("u1", runs), node(corev1.ConditionTrue)}, release.Alive},
-		"it runs on a node that does not":                   {job, []client.Object{jobPod("u1", runs), node(corev1.ConditionUnknown)}, release.LifeUnknown},
-		"it is said to run on a node that is gone":          {job, []client.Object{jobPod("u1", runs)}, release.LifeUnknown},
-		"it is gone from a node that answers":               {job, []client.Object{node(corev1.ConditionTrue)}, release.Dead},
-		"it is gone with its node":                          {job, nil, release.Dead},
-		"it is gone from a node that does not answer":       {job, []client.Object{node(corev1.ConditionFalse)}, release.LifeUnknown},
-		"another pod has its name":                          {job, []client.Object{jobPod("u2", runs), node(corev1.ConditionTrue)}, release.Dead},
-		"the guard's container ended":                       {job, []client.Object{jobPod("u1", terminated("guard")), node(corev1.ConditionTrue)}, release.Dead},
-		"the container beside it ended":                     {job, []client.Object{jobPod("u1", terminated("beside")), node(corev1.ConditionTrue)}, release.Alive},
-		"its container ended on a node that went":           {job, []client.Object{jobPod("u1", terminated("guard")), node(corev1.ConditionUnknown)}, release.LifeUnknown},
+		"it runs on a node that answers":              {job, []client.Object{jobPod("u1", runs), node(corev1.ConditionTrue)}, release.Alive},
+		"it runs on a node that does not":             {job, []client.Object{jobPod("u1", runs), node(corev1.ConditionUnknown)}, release.LifeUnknown},
+		"it is said to run on a node that is gone":    {job, []client.Object{jobPod("u1", runs)}, release.LifeUnknown},
+		"it is gone from a node that answers":         {job, []client.Object{node(corev1.ConditionTrue)}, release.Dead},
+		"it is gone with its node":                    {job, nil, release.Dead},
+		"it is gone from a node that does not answer": {job, []client.Object{node(corev1.ConditionFalse)}, release.LifeUnknown},
+		"another pod has its name":                    {job, []client.Object{jobPod("u2", runs), node(corev1.ConditionTrue)}, release.Dead},
+		"the guard's container ended":                 {job, []client.Object{jobPod("u1", terminated("guard")), node(corev1.ConditionTrue)}, release.Dead},
+		"the container beside it ended":               {job, []client.Object{jobPod("u1", terminated("beside")), node(corev1.ConditionTrue)}, release.Alive},
+		"the guard's container, an init container, ended": {job, []client.Object{jobPod("u1", func(p *corev1.Pod) {
+			terminated("guard")(p)
+			p.Status.InitContainerStatuses, p.Status.ContainerStatuses = p.Status.ContainerStatuses, nil
+		}), node(corev1.ConditionTrue)}, release.Dead},
+		"its container ended on a node that went": {job, []client.Object{jobPod("u1", terminated("guard")), node(corev1.ConditionUnknown)}, release.LifeUnknown},
 		"the pod failed":                                    {job, []client.Object{jobPod("u1", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), node(corev1.ConditionTrue)}, release.Dead},
 		"no container is recorded and one ended":            {release.JobPod{Namespace: "ci", Name: "job", UID: "u1"}, []client.Object{jobPod("u1", terminated("guard")), node(corev1.ConditionTrue)}, release.Alive},
 		"it is gone and no node is recorded":                {release.JobPod{Namespace: "ci", Name: "job", UID: "u1"}, []client.Object{node(corev1.ConditionTrue)}, release.LifeUnknown},

@@ -64,7 +64,8 @@ func ended(pod *corev1.Pod, container string) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return true
 	}
-	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+	s := pod.Status
+	return slices.ContainsFunc(slices.Concat(s.ContainerStatuses, s.InitContainerStatuses, s.EphemeralContainerStatuses), func(s corev1.ContainerStatus) bool {
 		return container != "" && s.Name == container && s.State.Terminated != nil
 	})
 }
