@@ -20,7 +20,8 @@ const (
 	AnnotationDeployJob = Domain + "/deploy-job"
 	// AnnotationDeployBegan is when the command was started, in RFC 3339 by the API server's clock.
 	AnnotationDeployBegan = Domain + "/deploy-began"
-	// AnnotationDeployTimeout is when after its start the guard stops its command, as a Go duration; absent for never.
+	// AnnotationDeployTimeout is when after its start the guard stops its command, as a Go duration; absent for never, and where the
+	// command could go on after its guard was killed.
 	AnnotationDeployTimeout = Domain + "/deploy-timeout"
 	// AnnotationDeployEnded is when the command had ended, in RFC 3339 by the guard's clock; absent while it runs.
 	AnnotationDeployEnded = Domain + "/deploy-ended"

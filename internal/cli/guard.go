@@ -62,8 +62,9 @@ func newGuard(s *session, name string) *cobra.Command {
 			    helm upgrade web ./chart --labels "tidemark.dev/deploy=$TIDEMARK_DEPLOY"
 
 			Signals are noted and passed on at once. Without a terminal the command gets a process group of its own,
-			which is signalled as a whole, and ended with the command. On Linux the command dies with the guard. In a
-			script use "exec tidemark guard", so that the signals of a CI system reach it.
+			which is signalled as a whole, and ended with the command. On Linux the command dies with the guard. What
+			may go on without it, such as the helm that helm's plugin secrets starts at a terminal, is never recovered
+			by itself. In a script use "exec tidemark guard", so that the signals of a CI system reach it.
 
 			Arguments and environment of the command are not stored, logged or sent anywhere.
 

@@ -298,6 +298,53 @@ func TestAGuardInAPodTellsOfItAndOfWhatDoesNotProtectIt(t *testing.T) {
 	}
 }
 
+// terminal is one at which nobody types.
+func terminal(t *testing.T) *os.File {
+	t.Helper()
+	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// What outlives its guard must not be taken for dead: neither when the guard says that its command ended, nor when it is silent
+// and the deploy's timeout is past.
+func TestWhatMayOutliveItsGuardIsNeverRecoveredByItself(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for name, c := range map[string]struct {
+		command             string
+		inPod, terminal     bool
+		labelled, timeProof bool
+	}{
+		"helm itself":                               {"upgrade", false, false, true, true},
+		"helm itself at a terminal":                 {"upgrade", false, true, true, true},
+		"a plugin's helm":                           {"secrets upgrade", false, false, false, false},
+		"a plugin's helm at a terminal":             {"secrets upgrade", false, true, false, false},
+		"a plugin's helm in a pod":                  {"secrets upgrade", true, false, true, false},
+		"a plugin's helm in a pod, at its terminal": {"secrets upgrade", true, true, false, false},
+	} {
+		cluster := newGuardedCluster(t)
+		place, in := guard.Place{ServiceAccount: t.TempDir()}, io.Reader(&bytes.Buffer{})
+		if c.inPod {
+			place = cluster.jobPlace()
+		}
+		if c.terminal {
+			in = terminal(t)
+		}
+		args := append([]string{"--progress=false", "--", program(t, `echo "$@"`)}, strings.Fields(c.command)...)
+		code, out, errOut := cluster.guardAt(place, in, append(args, "web", "./chart", "-n", "prod")...)
+		_, limited := cluster.lease.Annotations[v1.AnnotationDeployTimeout]
+		if code != 0 || strings.Contains(out, "--labels=") != c.labelled || limited != c.timeProof {
+			t.Errorf("%s: exit status %d, helm got %q, the lease's timeout is proof: %t", name, code, out, limited)
+		}
+		if said := strings.Contains(errOut, "is only reported"); said == c.labelled {
+			t.Errorf("%s: said %q", name, errOut)
+		}
+	}
+}
+
 func TestARecoveryHasTheLimitsOfHelm(t *testing.T) {
 	for name, c := range map[string]struct {
 		variable string

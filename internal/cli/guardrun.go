@@ -48,6 +48,13 @@ func (o *guardOptions) operation() release.Operation {
 	return o.helm.Operation
 }
 
+// outlives reports whether the helm that writes the record may go on after its guard was killed: it is another process than the one
+// that the guard starts, or this system does not end that with the guard. The deploy's timeout then proves nothing, for nobody is
+// there to stop it.
+func (o *guardOptions) outlives() bool {
+	return o.helm != nil && (o.helm.Handed || !process.DiesWithParent)
+}
+
 func (o *guardOptions) remark(text string) { fmt.Fprintln(o.ErrOut, "remark:", text) }
 
 // run takes the lease, looks at the release, and runs the command.
@@ -74,7 +81,7 @@ func (o *guardOptions) run(ctx context.Context) error {
 	if err := o.prepare(ctx, &r, d, c); err != nil {
 		return o.interrupted(ctx, r, err)
 	}
-	r.Command = o.command(o.labelled(d.ID), d.ID)
+	r.Command = o.command(o.labelled(d), d.ID)
 	stop := o.follow(ctx, c, d.Release)
 	defer stop()
 	return ended(r.Do(ctx))
@@ -159,6 +166,9 @@ func (o *guardOptions) deploy(ctx context.Context) (guard.Deploy, *cluster.Conne
 	if d.Job == "" {
 		d.Job = guard.Job(o.getenv)
 	}
+	if o.outlives() {
+		d.Timeout = 0
+	}
 	if pod := o.Place.Pod(); pod != nil {
 		o.warn(ctx, *pod)
 		if pod.KnownTo(ctx, c.Client) {
@@ -190,12 +200,23 @@ func (o *guardOptions) prepare(ctx context.Context, r *guard.Run, d guard.Deploy
 	return hold.While(ctx, look)
 }
 
-// labelled is the command line with the id of the deploy, where helm can note it.
-func (o *guardOptions) labelled(id string) []string {
-	if o.helm == nil || o.flags.noLabel {
+// labelled is the command line with the id of the deploy, where helm can note it. What has the id is recovered once the deploy is
+// dead, so what may outlive its guard gets it only where the end of the job's pod, or of the whole process group, proves that.
+func (o *guardOptions) labelled(d guard.Deploy) []string {
+	switch {
+	case o.helm == nil || o.flags.noLabel:
+		return o.args
+	case o.outlives() && o.helm.Labelled() && (d.Pod == nil || o.terminal()):
+		o.remark("the helm that deploys may go on when this guard is gone, so what the deploy leaves behind is only reported")
 		return o.args
 	}
-	return o.helm.Labels(v1.LabelDeploy, id)
+	return o.helm.Labels(v1.LabelDeploy, d.ID)
+}
+
+// terminal reports whether a person sits at the command's input.
+func (o *guardOptions) terminal() bool {
+	in, is := o.In.(*os.File)
+	return is && term.IsTerminal(int(in.Fd()))
 }
 
 func (o *guardOptions) command(args []string, id string) process.Command {
@@ -203,8 +224,5 @@ func (o *guardOptions) command(args []string, id string) process.Command {
 	if id != "" {
 		env = append(env, v1.EnvDeploy+"="+id)
 	}
-	in, is := o.In.(*os.File)
-	return process.Command{
-		Args: args, Env: env, Stdin: o.In, Stdout: o.Out, Stderr: o.ErrOut, Terminal: is && term.IsTerminal(int(in.Fd())),
-	}
+	return process.Command{Args: args, Env: env, Stdin: o.In, Stdout: o.Out, Stderr: o.ErrOut, Terminal: o.terminal()}
 }

@@ -23,7 +23,8 @@ type Deploy struct {
 	Release types.NamespacedName
 	// Holder is the guard; Starter the person or program that started the deploy; Job a link to where it runs.
 	Holder, Starter, Job string
-	// Timeout is when after its start the guard stops its command; 0 for never.
+	// Timeout is when after its start the command has ended, because its guard stops it then or has died with it; 0 where that is not
+	// certain.
 	Timeout time.Duration
 	// Duration is how long the lease holds without renewal.
 	Duration time.Duration

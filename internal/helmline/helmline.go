@@ -30,6 +30,8 @@ type Command struct {
 	Timeout time.Duration
 	// HistoryMax is how many revisions Helm leaves, 0 or less for all.
 	HistoryMax int
+	// Handed says that a plugin of helm's hands the command on to another helm, which is not the process that is started.
+	Handed bool
 	// labelled is after which of the arguments labels may be given; 0 where the command has none.
 	labelled int
 	args     []string
@@ -132,6 +134,7 @@ func (p *parser) verb(args []string, from int) (int, error) {
 	case slices.Contains(readers, word):
 		return 0, nil
 	case word == "secrets": // decrypts value files, and hands the rest to helm
+		p.command.Handed = true
 		return p.secrets(args, at+1)
 	}
 	if canonical, has := aliases[word]; has {

@@ -159,6 +159,16 @@ func TestHelmIsKnownByItsProgram(t *testing.T) {
 	}
 }
 
+func TestAPluginThatHandsOnIsToldFromHelm(t *testing.T) {
+	for line, want := range map[string]bool{
+		"helm secrets upgrade web ./chart": true, "helm -n prod secrets -q rollback web": true, "helm upgrade web ./chart": false, "helm upgrade secrets ./chart": false,
+	} {
+		if c, err := Read(strings.Fields(line), none); err != nil || c.Handed != want {
+			t.Errorf("%s: %t, %v", line, c.Handed, err)
+		}
+	}
+}
+
 func TestTheHistoryIsLimitedAsHelmDoes(t *testing.T) {
 	for name, c := range map[string]struct {
 		variable, line string

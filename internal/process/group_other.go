@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// DiesWithParent says that a command is killed when this program dies, whatever it dies of.
+const DiesWithParent = false
+
 func attributes(bool) *syscall.SysProcAttr { return nil }
 
 // send ends the command on any signal: there is no other that reaches it.

@@ -87,7 +87,7 @@ type Lease struct {
 	Pod JobPod
 	// Began is when the command was started, by the API server's clock.
 	Began time.Time
-	// Timeout is when after Began the guard stops its command; 0 when never.
+	// Timeout is when after Began the guard stops its command; 0 when never, or when the command could outlive its guard.
 	Timeout time.Duration
 	// Duration is how long the lease holds without renewal.
 	Duration time.Duration
