@@ -48,8 +48,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	}
 	cfg := rest.CopyConfig(o.Config)
 	cfg.UserAgent, cfg.QPS = o.UserAgent, -1 // the API server's priority and fairness limits us, and the settings of pace
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	scheme := newScheme()
 	direct, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
@@ -104,6 +103,13 @@ func New(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	return &App{manager: mgr, events: broadcaster}, nil
+}
+
+// newScheme has the kinds of Kubernetes itself.
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	return scheme
 }
 
 // Start runs the program until the context ends; an error means that it could not go on, such as a lost leader Lease.

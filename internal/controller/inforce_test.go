@@ -27,8 +27,8 @@ import (
 
 // What the API server answers for what it does not serve, and for what may not be read.
 var (
-	noMatch   = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "MutatingAdmissionPolicy"}}
-	forbidden = apierrors.NewForbidden(schema.GroupResource{}, v1.PolicyPin, nil)
+	errNoMatch   = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "MutatingAdmissionPolicy"}}
+	errForbidden = apierrors.NewForbidden(schema.GroupResource{}, v1.PolicyPin, nil)
 )
 
 func TestPinsAreInForceOnceTheAPIServerHadTheTimeToHearOfThem(t *testing.T) {
@@ -105,7 +105,7 @@ func TestWhatOfModePinMayNotBeLookedAtIsNoReasonForAnAlert(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuses := interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-		return forbidden
+		return errForbidden
 	}}
 	found, err := cluster.FindPinning(t.Context(), fake.NewClientBuilder().WithInterceptorFuncs(refuses).Build())
 	if err != nil {
@@ -150,11 +150,11 @@ func TestWhichMeansIsInForceAndWhatIsMissingIsSaidOnce(t *testing.T) {
 		"nothing":                        {want: "Mode pin is not installed: " + noPins},
 		"a webhook where there could be": {installed: []client.Object{pods, workloads}, want: byWebhook + "the policy tidemark-pin would not be"},
 		"a webhook before 1.36": {
-			installed: []client.Object{pods}, policies: noMatch, want: byWebhook + "Kubernetes 1.36 can do it by a policy" + between,
+			installed: []client.Object{pods}, policies: errNoMatch, want: byWebhook + "Kubernetes 1.36 can do it by a policy" + between,
 		},
-		"nothing before 1.36":                {policies: noMatch, want: "Mode pin is not installed: " + noPins},
-		"nothing that may be looked at":      {policies: forbidden, webhooks: forbidden, want: "Mode pin: " + hiddenPins},
-		"webhooks that may not be looked at": {installed: policy, webhooks: forbidden, want: byPolicy},
+		"nothing before 1.36":                {policies: errNoMatch, want: "Mode pin is not installed: " + noPins},
+		"nothing that may be looked at":      {policies: errForbidden, webhooks: errForbidden, want: "Mode pin: " + hiddenPins},
+		"webhooks that may not be looked at": {installed: policy, webhooks: errForbidden, want: byPolicy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, log := newWorld(t, Options{}), &lines{}
