@@ -154,7 +154,7 @@ func decided(outcome string) string {
 
 func TestNothingIsStampedWithoutAChangeOfTheTemplate(t *testing.T) {
 	v := alone(t)
-	h := v.webhooks(workloadWebhook)
+	h := v.webhooks(workloadWebhook, podWebhook) // which has pins in force
 	s := v.open("no-change", v1.ModePin)
 	s.controller = h.serveAlone()
 	const web = "deployment/web"
@@ -239,7 +239,7 @@ spec:
 
 func TestADryRunShowsTheStampAndMakesNoSnapshot(t *testing.T) {
 	v := alone(t)
-	h := v.webhooks(workloadWebhook)
+	h := v.webhooks(workloadWebhook, podWebhook) // which has pins in force
 	s := v.open("dry-run", v1.ModePin)
 	s.controller = h.serveAlone()
 	s.apply(webConfig)
@@ -336,7 +336,7 @@ func TestReappliesByAnotherManagerLoseNoStampAndMakeNoRevision(t *testing.T) {
 
 func TestALargeWorkloadIsStampedWithALargeObject(t *testing.T) {
 	v := alone(t)
-	h := v.webhooks(workloadWebhook)
+	h := v.webhooks(workloadWebhook, podWebhook) // which has pins in force
 	s := v.open("large", v1.ModePin)
 	s.controller = h.serveAlone()
 	large := &corev1.ConfigMap{Data: map[string]string{}}

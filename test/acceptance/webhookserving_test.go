@@ -160,7 +160,7 @@ func (s *scene) podOf(name, pins string) *corev1.Pod {
 
 func TestTheProgramIsReadyWhenItServesAndDecidesForNobodyElse(t *testing.T) {
 	v := alone(t)
-	h := v.webhooks(workloadWebhook)
+	h := v.webhooks(workloadWebhook, podWebhook) // which has pins in force
 	s := v.open("strange", v1.ModePin)
 	s.controller = h.serveAlone()
 	// What is no workload, or comes from nowhere near the API server, gets an answer all the same.

@@ -118,7 +118,7 @@ func (h *hooks) serveAlone(flags ...string) *scenario.Controller {
 	return h.start(scenario.Program{Flags: h.flags(flags), StandBy: true})
 }
 
-// asked is how often each webhook was asked when start returns.
+// asked is how often each webhook did what it is for when start returns.
 const asked = 1
 
 // start starts a controller, and waits until the API server asks each of the webhooks: it takes a while to hear of a
