@@ -233,6 +233,7 @@ const freshFor = 5 * time.Second
 func (h *historian) observation(o workload.Object, l look) history.Observation {
 	obs := history.Observation{
 		At: l.at, Content: digest.AbsentIn(o.Kind, h.key), Lag: h.lag, EveryEvent: !l.listed && !h.unseen[o],
+		Reads: h.index.reads(o),
 	}
 	if silence := h.signs.silence(); silence > renewEvery {
 		obs.Lag += silence

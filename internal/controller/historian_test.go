@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -75,6 +76,26 @@ func TestAnObjectThatIsKnownIsNotMetAnew(t *testing.T) {
 	log := h.logs[configMap("prices", "", nil).Object]
 	if len(log.Versions) != 1 || len(h.takeDirty()) != 0 {
 		t.Errorf("it has %d versions, want the one, without another write", len(log.Versions))
+	}
+}
+
+func TestEditsOfKeysThatNoWorkloadReadsPushNothingOut(t *testing.T) {
+	h, clock := newHistorian(t)
+	d := reads("pricing", 1)
+	d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "INTERVAL", ValueFrom: &corev1.EnvVarSource{
+		ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "prices"}, Key: "interval"},
+	}}}
+	_, fresh := h.index.putWorkload(deployment, d)
+	for i := range 3 * history.MaxVersions {
+		clock.Step(time.Minute)
+		seen := configMap("prices", "", nil)
+		seen.UID, seen.ResourceVersion = "u", fmt.Sprint(i)
+		seen.Content = digest.OfConfigMap("shop", "prices", map[string]string{"interval": "10m", "comment": fmt.Sprint(i)}, nil)
+		h.saw(fresh[0], look{at: clock.Now(), digested: seen})
+	}
+	log := h.logs[fresh[0]]
+	if !log.Dropped.IsZero() || !log.Versions[0].Seen.Equal(noon.Add(time.Minute)) {
+		t.Errorf("it forgot what was before %v", log.Dropped)
 	}
 }
 

@@ -74,7 +74,7 @@ func (h *historian) readBy(uses []workload.Consumption) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, u := range uses {
-		h.want(u.Object, func(key string) bool { return u.Env.Has(key) || u.Files.Has(key) })
+		h.want(u.Object, u.Reads)
 	}
 }
 

@@ -42,6 +42,28 @@ func (c Content) Equal(d Content) bool {
 	return c.Present == d.Present && c.Version == d.Version && maps.Equal(c.Data, d.Data) && maps.Equal(c.Binary, d.Binary)
 }
 
+// Differing lists the keys that only one of two contents has, or that have another sum in one, as data or as binaryData; sorted.
+func (c Content) Differing(d Content) []string {
+	keys := slices.Concat(differing(c.Data, d.Data), differing(c.Binary, d.Binary))
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func differing(a, b map[string]Sum) []string {
+	var keys []string
+	for k, sum := range a {
+		if other, ok := b[k]; !ok || other != sum {
+			keys = append(keys, k)
+		}
+	}
+	for k := range b {
+		if _, ok := a[k]; !ok {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
 // OfConfigMap reduces a ConfigMap's data and binaryData to sums.
 func OfConfigMap(namespace, name string, data map[string]string, binary map[string][]byte) Content {
 	o := workload.Object{Kind: workload.ConfigMap, Namespace: namespace, Name: name}

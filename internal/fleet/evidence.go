@@ -127,7 +127,7 @@ func (f *finding) infer(r read) {
 	if !r.complete.After(until) {
 		until = later(until, r.To)
 	}
-	answer := f.object.Log.Over(r.Span, until, func(c digest.Content) digest.Digest {
+	answer := f.object.Log.Over(r.Span, until, f.use, func(c digest.Content) digest.Digest {
 		if !r.unreadable(c) {
 			return c.Consumed(f.use)
 		}
@@ -171,18 +171,18 @@ func (f *finding) incomparable() string {
 // noteChange notes since when the object has not been what was loaded.
 func (f *finding) noteChange() {
 	if f.Behind() {
-		f.Changed = trailing(f.object.Log, func(c digest.Content) bool { return c.Consumed(f.use) != f.Digest })
+		f.Changed = trailing(f.object.Log, f.use, func(c digest.Content) bool { return c.Consumed(f.use) != f.Digest })
 	}
 }
 
-// trailing is since when the log's contents have had the property without a break; zero when the newest has it not, or
-// when it may have begun before the log.
-func trailing(l history.Log, has func(digest.Content) bool) time.Time {
+// trailing is since when what the use reads of the log's contents has had the property without a break; zero when the newest has it
+// not, when it may have begun before the log, or when it is forgotten.
+func trailing(l history.Log, use workload.Consumption, has func(digest.Content) bool) time.Time {
 	i := len(l.Versions)
-	for i > 0 && has(l.Versions[i-1].Content) {
+	for i > 0 && l.Versions[i-1].Tells(use) && has(l.Versions[i-1].Content) {
 		i--
 	}
-	if i == 0 || i == len(l.Versions) {
+	if i == 0 || i == len(l.Versions) || !l.Versions[i-1].Tells(use) {
 		return time.Time{}
 	}
 	return l.Versions[i].Seen

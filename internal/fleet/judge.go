@@ -63,7 +63,7 @@ func (s survey) waiting() (Result, bool) {
 		}
 		if m := missingOf(o.Use, *o.Applied); len(m) > 0 {
 			missing = append(missing, m...)
-			since = later(since, trailing(o.Log, func(c digest.Content) bool { return len(missingOf(o.Use, c)) > 0 }))
+			since = later(since, trailing(o.Log, o.Use, func(c digest.Content) bool { return len(missingOf(o.Use, c)) > 0 }))
 		}
 	}
 	var words []string
@@ -131,7 +131,7 @@ func (s survey) heldEmpty() (Result, bool) {
 	for _, o := range changed {
 		x := s.object(o)
 		applied := x.Applied.Consumed(x.Use)
-		at := trailing(x.Log, func(c digest.Content) bool { return c.Consumed(x.Use) == applied })
+		at := trailing(x.Log, x.Use, func(c digest.Content) bool { return c.Consumed(x.Use) == applied })
 		if since.IsZero() || !at.IsZero() && at.Before(since) {
 			since = at
 		}
@@ -223,7 +223,7 @@ func (s survey) inStep() Result {
 			continue
 		}
 		since = later(since, p.started())
-		since = later(since, trailing(x.object.Log, func(c digest.Content) bool { return c.Consumed(x.use) == x.Applied }))
+		since = later(since, trailing(x.object.Log, x.use, func(c digest.Content) bool { return c.Consumed(x.use) == x.Applied }))
 	}
 	r := Result{Verdict: InStep, Since: since, Reason: s.facts()}
 	if s.Record != nil && s.Record.Last != nil && s.Record.Last.Reason == stamp.RolledBack {

@@ -37,6 +37,7 @@ func remembered(events ...event) Object {
 	o := Object{Use: wholeEnv, Log: history.Log{Object: used}, LogTo: now}
 	for i, e := range events {
 		obs := history.Observation{At: at(e.minute), Content: e.content, Lag: time.Second, EveryEvent: true}
+		obs.Reads = func(key string) bool { return key == "interval" }
 		if e.content.Present {
 			obs.UID, obs.ResourceVersion = "u", fmt.Sprint(i)
 		}
@@ -491,5 +492,24 @@ func TestJudgeByWriteTimesNeverKnows(t *testing.T) {
 				t.Errorf("got %+v", l)
 			}
 		})
+	}
+}
+
+func TestPodsStayKnownHoweverOftenWhatNobodyReadsIsEdited(t *testing.T) {
+	withComment := func(interval, comment string) digest.Content {
+		return digest.OfConfigMap(used.Namespace, used.Name, map[string]string{"interval": interval, "comment": comment}, nil)
+	}
+	events := []event{{0, withComment("10m", "")}, {60, withComment("2m", "")}}
+	for i := range 2 * history.MaxVersions {
+		events = append(events, event{61 + float64(i), withComment("2m", fmt.Sprint(i))})
+	}
+	use := wholeEnv
+	use.Env = workload.Keys{Names: []string{"interval"}}
+	o := remembered(events...)
+	o.Use = use
+	f := fleetOf(o, pods(24, oldPods, func(p *Pod) { p.Containers[0].Uses = []workload.Consumption{use} }))
+	want := judged{Dormant, 60, 24, "", "24 of 24 pods run an earlier version of configmap/pricing"}
+	if diff := cmp.Diff(want, judge(f)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

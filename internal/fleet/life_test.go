@@ -23,6 +23,9 @@ type life struct {
 // uses are the ways in which the container may read the object.
 func (w *world) use() workload.Consumption {
 	keys := workload.Keys{Names: []string{"a"}}
+	if w.chance(15) { // of an older revision: the present template reads no such key
+		keys.Names = append(keys.Names, "unread")
+	}
 	u := workload.Consumption{Object: used, Required: w.chance(60)}
 	if u.Required && w.chance(60) {
 		u.RequiredKeys = []string{"a"}

@@ -265,14 +265,17 @@ func (s survey) appliedFrom(p surveyed) time.Time {
 // is when the copy was made.
 func (f finding) appliedFrom(of *Fleet) time.Time {
 	versions := f.object.Log.Versions
+	has := func(i int) bool {
+		return versions[i].Tells(f.use) && versions[i].Content.Consumed(f.use) == f.Digest
+	}
 	last := len(versions) - 1
-	for last >= 0 && versions[last].Content.Consumed(f.use) != f.Digest {
+	for last >= 0 && !has(last) {
 		last--
 	}
 	if last < 0 {
 		return of.Snapshots[pinned(f.Object, f.Snapshot)].Created
 	}
-	for last > 0 && versions[last-1].Content.Consumed(f.use) == f.Digest {
+	for last > 0 && has(last-1) {
 		last--
 	}
 	return versions[last].Seen

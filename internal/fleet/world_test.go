@@ -20,8 +20,11 @@ type world struct {
 	// api, node, controller and reader are the clocks: how far each is from the truth.
 	api, node, controller, reader time.Duration
 	spaced                        bool
-	states                        []state
-	log                           history.Log
+	// crowded worlds have more changes than a log remembers, most of them of what nobody reads.
+	crowded bool
+	a       int // the value of key a
+	states  []state
+	log     history.Log
 	// seen are the true times at which the controller saw the states; zero for those that it did not.
 	seen   []time.Time
 	diedAt time.Time // when the controller ended; zero when it lives
@@ -43,7 +46,7 @@ var (
 )
 
 func newWorld(r *rand.Rand) *world {
-	w := &world{Rand: r, spaced: r.IntN(4) == 0}
+	w := &world{Rand: r, spaced: r.IntN(4) == 0, crowded: r.IntN(5) == 0}
 	w.settings = Settings{
 		RefreshLag: w.upTo(time.Minute), ReadLag: w.upTo(4 * time.Second), CutLag: w.upTo(30 * time.Second),
 		Skew: w.upTo(2 * time.Second), LoadTime: w.upTo(5 * time.Second),
@@ -90,7 +93,11 @@ func (w *world) live() {
 		s.content = digest.AbsentIn(workload.ConfigMap, nil)
 	}
 	w.states = append(w.states, s)
-	for i := range w.IntN(9) {
+	changes := w.IntN(9)
+	if w.crowded {
+		changes += 3 * history.MaxVersions
+	}
+	for i := range changes {
 		pause := w.upTo(15 * time.Second)
 		if w.spaced {
 			pause = 10*time.Minute + w.upTo(time.Hour)
@@ -102,13 +109,20 @@ func (w *world) live() {
 
 func (w *world) born(now time.Time) state {
 	id := fmt.Sprint(len(w.states))
-	return state{from: now, content: w.content(), uid: "u" + id, rv: "r" + id, created: now, immutable: w.chance(15)}
+	return state{from: now, content: w.content(), uid: "u" + id, rv: "r" + id, created: now, immutable: !w.crowded && w.chance(15)}
 }
 
 // content is one of few, so that contents come back.
 func (w *world) content() digest.Content {
-	data := map[string]string{"a": fmt.Sprint(w.IntN(3)), "unread": fmt.Sprint(w.IntN(3))}
-	if w.chance(20) {
+	unread := w.IntN(3)
+	if w.crowded {
+		unread = w.Int()
+	}
+	if !w.crowded || w.chance(10) {
+		w.a = w.IntN(3)
+	}
+	data := map[string]string{"a": fmt.Sprint(w.a), "unread": fmt.Sprint(unread)}
+	if !w.crowded && w.chance(20) {
 		delete(data, "a")
 	}
 	return digest.OfConfigMap(used.Namespace, used.Name, data, nil)
@@ -118,14 +132,14 @@ func (w *world) next(s state, now time.Time) state {
 	switch {
 	case !s.content.Present:
 		return w.born(now)
-	case w.chance(20):
+	case !w.crowded && w.chance(20):
 		return state{from: now, content: digest.AbsentIn(workload.ConfigMap, nil)}
 	}
 	s.from, s.rv = now, fmt.Sprint("r", len(w.states))
 	if !s.immutable && w.chance(75) {
 		s.content = w.content()
 	}
-	s.immutable = s.immutable || w.chance(5)
+	s.immutable = s.immutable || !w.crowded && w.chance(5)
 	return s
 }
 
@@ -218,6 +232,7 @@ func (w *world) observe(i int, at time.Time, o history.Observation) {
 	s := w.states[i]
 	o.At, o.Lag, o.Content = at.Add(w.controller), w.lag, s.content
 	o.UID, o.ResourceVersion, o.Immutable = s.uid, s.rv, s.immutable
+	o.Reads = func(key string) bool { return key == "a" }
 	if s.content.Present {
 		o.Created = second(s.created, w.api)
 		o.Written = second(s.from, w.api)

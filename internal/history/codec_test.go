@@ -48,10 +48,20 @@ func TestEncodedLogsAreReadBack(t *testing.T) {
 	secret.Observe(look(10, "1", digest.OfSecret(key, "shop", "a", map[string][]byte{"password": []byte("p")})))
 	secret.Lingering = true
 
-	want := []Log{recreated, logOf("b", MaxVersions+2, 3), logOf("c", 1, 1), secret}
+	joined := logOf("c", 1, 1)
+	for i := range 2 * MaxVersions {
+		joined.Observe(with(look(float64(100+i), fmt.Sprint(i), holding(fmt.Sprint(i))), func(o *Observation) {
+			o.Reads = func(string) bool { return false }
+		}))
+	}
+
+	want := []Log{recreated, logOf("b", MaxVersions+2, 3), joined, secret}
 	shards, err := Encode(want)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(joined.Versions[0].Forgotten) == 0 || !strings.HasPrefix(shards[0]["configmap.c"], `{"f":2,`) || !strings.HasPrefix(shards[0]["configmap.a"], `{"f":1,`) {
+		t.Error("want the entry of a log that forgot something, and no other, in the format that older releases do not read")
 	}
 	got, err := Decode("shop", shards)
 	if err != nil {
@@ -144,7 +154,7 @@ func TestABadEntryDoesNotLoseTheOthers(t *testing.T) {
 	text := good[0]["configmap.good"]
 	for name, tc := range map[string]struct{ key, value, want string }{
 		"no JSON":                  {"configmap.bad", "{", `decode history entry "configmap.bad": unexpected end of JSON input`},
-		"another format":           {"configmap.bad", `{"f":2}`, `decode history entry "configmap.bad": format of another release`},
+		"another format":           {"configmap.bad", `{"f":3}`, `decode history entry "configmap.bad": format of another release`},
 		"a key that names another": {"configmap.bad", text, `decode history entry "configmap.bad": its key names another object`},
 		"an object of another namespace": {
 			"configmap.good", strings.Replace(text, "/shop/", "/other/", 1), `decode history entry "configmap.good": object of another namespace`,

@@ -47,7 +47,7 @@ func decodeEntry(namespace, key, value string) (Log, error) {
 	if err := json.Unmarshal([]byte(value), &e); err != nil {
 		return Log{}, err
 	}
-	if e.Format != format {
+	if e.Format != format && e.Format != joined {
 		return Log{}, errFormat
 	}
 	o, err := workload.ParseObject(e.Object, namespace)
@@ -86,7 +86,7 @@ func decodeEntry(namespace, key, value string) (Log, error) {
 func (s storedVersion) restore(from digest.Content) Version {
 	v := Version{
 		NotBefore: s.NotBefore, Seen: s.Seen, UID: s.UID, ResourceVersion: s.ResourceVersion,
-		Gap: s.Gap, Immutable: s.Immutable,
+		Gap: s.Gap, Immutable: s.Immutable, Forgotten: s.Forgotten,
 		Content: digest.Content{Version: s.Digests, Present: !s.Absent},
 	}
 	v.Content.Data, v.Content.Binary = apply(from.Data, s.Data), apply(from.Binary, s.Binary)

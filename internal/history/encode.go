@@ -23,8 +23,9 @@ const (
 	entryLimit = ShardLimit / 4
 	// maxKey is how long a key of a ConfigMap's data may be.
 	maxKey = 253
-	// format is the version of the entries.
-	format = 1
+	// format is the version of the entries; joined is that of entries with versions that have forgotten something, which releases
+	// that know no such thing would take for more than they tell.
+	format, joined = 1, 2
 )
 
 // Encode gives the logs of one namespace as the data of ConfigMaps, of at most [ShardLimit] bytes each: one entry for each
@@ -107,6 +108,7 @@ type storedVersion struct {
 	Immutable       bool           `json:"im,omitempty"`
 	Absent          bool           `json:"absent,omitempty"`
 	Digests         digest.Version `json:"d,omitempty"`
+	Forgotten       []string       `json:"fg,omitempty"`
 	// Data and Binary are what differs from the version stored before this one: the sum of a key, or null for one that
 	// this version does not have.
 	Data   map[string]*storedSum `json:"data,omitempty"`
@@ -162,9 +164,12 @@ func store(l Log) entry {
 	e := entry{Format: format, Object: l.Object.String(), Dropped: l.Dropped.UTC(), Lingering: l.Lingering, Values: l.Values}
 	var newer digest.Content
 	for _, v := range slices.Backward(l.Versions) {
+		if len(v.Forgotten) > 0 {
+			e.Format = joined
+		}
 		e.Versions = append(e.Versions, storedVersion{
 			NotBefore: v.NotBefore.UTC(), Seen: v.Seen.UTC(), UID: v.UID, ResourceVersion: v.ResourceVersion,
-			Gap: v.Gap, Immutable: v.Immutable, Absent: !v.Content.Present, Digests: v.Content.Version,
+			Gap: v.Gap, Immutable: v.Immutable, Absent: !v.Content.Present, Digests: v.Content.Version, Forgotten: v.Forgotten,
 			Data: delta(newer.Data, v.Content.Data), Binary: delta(newer.Binary, v.Content.Binary),
 		})
 		newer = v.Content

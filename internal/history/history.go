@@ -16,14 +16,19 @@
 package history
 
 import (
+	"slices"
 	"time"
 
 	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
-// MaxVersions bounds a log.
-const MaxVersions = 10
+const (
+	// MaxVersions bounds a log.
+	MaxVersions = 10
+	// maxForgotten bounds the keys of which one version may have forgotten values.
+	maxForgotten = 100
+)
 
 // Log is the history of one object, oldest version first. The zero value of a log knows nothing.
 type Log struct {
@@ -49,11 +54,19 @@ type Version struct {
 	UID, ResourceVersion string
 	// Content is what the object held.
 	Content digest.Content
+	// Forgotten are keys that nobody read and that had other values than those in Content as well while this was the version,
+	// sorted; nil for none. What was read of them is not known.
+	Forgotten []string
 	// Gap says that between NotBefore and Seen the content may have been any: nobody watched, or changes were merged.
 	Gap bool
 	// Immutable says that the object was immutable. A kubelet stops looking at such an object once it has read it, so a node
 	// may serve this content after another object took the name.
 	Immutable bool
+}
+
+// Tells reports whether the version tells what the consumption reads of it, of no key of which was forgotten what it had.
+func (v Version) Tells(use workload.Consumption) bool {
+	return !slices.ContainsFunc(v.Forgotten, use.Reads)
 }
 
 // sameRevision reports whether the observation is of the very state of the object that the version was last confirmed by.
@@ -92,6 +105,9 @@ type Observation struct {
 	AbsentSince time.Time
 	// Immutable says that the object is immutable.
 	Immutable bool
+	// Reads tells of each key whether anybody reads it: versions that differ only in what nobody reads are joined before a log
+	// that is full forgets one. Nil where that is not known.
+	Reads func(key string) bool
 }
 
 // unbroken reports whether nothing can have happened to the object that was not observed.

@@ -36,7 +36,7 @@ func (l *Log) Observe(o Observation) (changed bool) {
 		return last.confirm(o)
 	}
 	l.Versions = append(l.Versions, l.next(o))
-	l.bound()
+	l.bound(o.Reads)
 	return true
 }
 
@@ -100,25 +100,66 @@ func (l *Log) next(o Observation) Version {
 	return v
 }
 
-// bound keeps the log to [MaxVersions]. It joins gaps in which nothing is known to have changed, as every start of a controller
-// may leave one, before it drops the oldest version and with it the time of a change.
-func (l *Log) bound() {
-	for len(l.Versions) > MaxVersions {
-		if i := l.shortestBetweenGaps(); i > 0 {
+// bound keeps the log to [MaxVersions]. Before it drops the oldest version, and with it the time of a change, it joins versions that
+// differ only in what nobody reads, then gaps in which nothing that is read is known to have changed, as every start of a controller
+// may leave one.
+func (l *Log) bound(reads func(key string) bool) {
+	for l.full(reads) {
+		if i := l.firstAlike(reads); i >= 0 {
 			l.join(i)
+			continue
+		}
+		if i := l.shortestBetweenGaps(reads); i > 0 {
+			l.joinGaps(i)
 			continue
 		}
 		l.drop(1)
 	}
 }
 
+// full reports whether there are too many versions. The newest one counts only where something that is read differs in it, for it
+// is joined with none: whoever begins to read a key must find what that has.
+func (l *Log) full(reads func(key string) bool) bool {
+	n := len(l.Versions)
+	return n > MaxVersions+1 || n > MaxVersions && !l.alike(n-2, reads)
+}
+
+// firstAlike is the first version after which came one that differs only in what nobody reads; -1 when there is none.
+func (l *Log) firstAlike(reads func(key string) bool) int {
+	for i := range len(l.Versions) - 2 {
+		if l.alike(i, reads) {
+			return i
+		}
+	}
+	return -1
+}
+
+// alike reports whether version i and the next, with nothing unknown between them, differ only in what nobody reads.
+func (l *Log) alike(i int, reads func(key string) bool) bool {
+	v, next := l.Versions[i], l.Versions[i+1]
+	return !next.Gap && v.isAs(next, reads) && len(v.forgets(next)) <= maxForgotten
+}
+
+// join makes one version of version i and the next.
+func (l *Log) join(i int) {
+	l.Versions[i].Forgotten = l.Versions[i].forgets(l.Versions[i+1])
+	l.Versions = slices.Delete(l.Versions, i+1, i+2)
+}
+
+// forgets are the keys of which a version forgets values that is joined with the next one.
+func (v Version) forgets(next Version) []string {
+	keys := slices.Concat(v.Forgotten, next.Forgotten, v.Content.Differing(next.Content))
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
 // shortestBetweenGaps is the version that lasted shortest of those that lie between two gaps and have the content of the versions
-// on either side; 0 when there is none.
-func (l *Log) shortestBetweenGaps() int {
+// on either side, as far as anybody reads it; 0 when there is none.
+func (l *Log) shortestBetweenGaps(reads func(key string) bool) int {
 	best, shortest := 0, time.Duration(0)
 	for i := 1; i+1 < len(l.Versions); i++ {
 		before, v, next := l.Versions[i-1], l.Versions[i], l.Versions[i+1]
-		if !v.Gap || !next.Gap || !v.isAs(before) || !v.isAs(next) {
+		if !v.Gap || !next.Gap || !v.isAs(before, reads) || !v.isAs(next, reads) {
 			continue
 		}
 		if lasted := next.NotBefore.Sub(v.Seen); best == 0 || lasted < shortest {
@@ -128,13 +169,17 @@ func (l *Log) shortestBetweenGaps() int {
 	return best
 }
 
-// isAs reports whether both are the same content of the same object.
-func (v Version) isAs(o Version) bool {
-	return v.UID == o.UID && v.Immutable == o.Immutable && v.Content.Equal(o.Content)
+// isAs reports whether both are the same content of the same object, as far as anybody reads it.
+func (v Version) isAs(o Version, reads func(key string) bool) bool {
+	if v.UID != o.UID || v.Immutable != o.Immutable || v.Content.Present != o.Content.Present || v.Content.Version != o.Content.Version {
+		return false
+	}
+	differing := v.Content.Differing(o.Content)
+	return len(differing) == 0 || reads != nil && !slices.ContainsFunc(differing, reads)
 }
 
-// join forgets the version i between two gaps, which become one: in it the content may have been any.
-func (l *Log) join(i int) {
+// joinGaps forgets the version i between two gaps, which become one: in it the content may have been any.
+func (l *Log) joinGaps(i int) {
 	l.Versions[i+1].NotBefore = l.Versions[i].NotBefore
 	l.Versions = slices.Delete(l.Versions, i, i+1)
 }

@@ -246,7 +246,7 @@ func TestGapsOfManyStartsDoNotCrowdOutAChange(t *testing.T) {
 		{1000*starts + 1, 1000*starts + 100, true},    // after the last
 		{1000*(starts-1) + 1, 1000*starts - 1, false}, // over one
 	} {
-		answer := l.Over(Span{at(tc.from), at(tc.to)}, at(1000*starts+200), whole)
+		answer := l.Over(Span{at(tc.from), at(tc.to)}, at(1000*starts+200), workload.Consumption{}, whole)
 		if known := answer.Digest != ""; known != tc.known {
 			t.Errorf("from %v to %v: %+v, want known %t", tc.from, tc.to, answer, tc.known)
 		}
@@ -270,6 +270,94 @@ func TestOnlyGapsWithoutAChangeAreJoined(t *testing.T) {
 			}
 			if len(l.Versions) != MaxVersions || l.Dropped != at(4000) {
 				t.Errorf("it has %d versions, and dropped those before %v", len(l.Versions), l.Dropped)
+			}
+		})
+	}
+}
+
+// use reads one key of the object into the environment.
+func use(key string) workload.Consumption {
+	return workload.Consumption{Object: object, Env: workload.Keys{Names: []string{key}}, Required: true}
+}
+
+// reading is a look at a content with a key that somebody reads, beside one that nobody does.
+func reading(s float64, read, unread string) Observation {
+	c := digest.OfConfigMap(object.Namespace, object.Name, map[string]string{"interval": read, "comment": unread}, nil)
+	return with(look(s, fmt.Sprint(s), c), func(o *Observation) { o.Reads = func(key string) bool { return key == "interval" } })
+}
+
+func TestEditsOfKeysThatNobodyReadsPushNothingOut(t *testing.T) {
+	l := Log{Object: object}
+	for i := range MaxVersions {
+		l.Observe(reading(float64(100*i), fmt.Sprint(i), "a"))
+	}
+	const edits = 5 * MaxVersions
+	var last digest.Content
+	for i := range edits {
+		o := reading(float64(10_000+100*i), fmt.Sprint(MaxVersions-1), fmt.Sprint(i))
+		last = o.Content
+		if !l.Observe(o) {
+			t.Fatal("an edit is not worth a write")
+		}
+	}
+	if len(l.Versions) > MaxVersions+1 || !l.Dropped.IsZero() {
+		t.Fatalf("it has %d versions, and dropped those before %v", len(l.Versions), l.Dropped)
+	}
+	if !l.Newest().Content.Equal(last) || len(l.Newest().Forgotten) > 0 {
+		t.Errorf("it ends with %+v, want what is applied", l.Newest())
+	}
+	const end = 10_000 + 100*edits
+	for name, tc := range map[string]struct {
+		key      string
+		from, to float64
+		known    bool
+	}{
+		"the oldest version of what is read":                {"interval", 10, 20, true},
+		"what is read, before and after edits of the rest":  {"interval", 950, end, true},
+		"what nobody read, before the edits":                {"comment", 10, 20, true},
+		"what nobody read, while edits were joined":         {"comment", 10_010, 10_020, false},
+		"what nobody read, since the last edit":             {"comment", end - 50, end, true},
+		"what is read, while it changed":                    {"interval", 190, 210, false},
+		"a key that it never had, while edits were joined":  {"other", 10_010, 10_020, true},
+		"what nobody read, over two edits that were joined": {"comment", 10_010, 10_220, false},
+	} {
+		digestOf := func(c digest.Content) digest.Digest { return c.Consumed(use(tc.key)) }
+		answer := l.Over(Span{at(tc.from), at(tc.to)}, at(end), use(tc.key), digestOf)
+		if known := answer.Digest != ""; known != tc.known {
+			t.Errorf("%s: %+v, want known %t", name, answer, tc.known)
+		}
+	}
+
+	l.Observe(reading(end, "another", "another"))
+	if len(l.Versions) != MaxVersions || l.Dropped.IsZero() {
+		t.Errorf("a change of what is read leaves %d versions, want the oldest dropped", len(l.Versions))
+	}
+}
+
+func TestVersionsBetweenWhichSomethingIsNotKnownAreNotJoined(t *testing.T) {
+	for name, differs := range map[string]func(o *Observation, i int){
+		"nobody watched in between": func(o *Observation, i int) {
+			o.EveryEvent, o.Unwatched = i%2 == 0, at(float64(100*i-10))
+		},
+		"the object was made again": func(o *Observation, i int) { o.UID = fmt.Sprint("u", i) },
+		"it went and came":          func(o *Observation, i int) { o.Content.Present = i%2 == 0 },
+		"nobody says what is read":  func(o *Observation, _ int) { o.Reads = nil },
+		"too many keys": func(o *Observation, i int) {
+			o.Content = digest.OfConfigMap("shop", "pricing", map[string]string{fmt.Sprint("key-", i): ""}, nil)
+			for k := range maxForgotten {
+				o.Content.Data[fmt.Sprint("more-", i, k)] = digest.Sum{byte(i), byte(k)}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := Log{Object: object}
+			for i := range MaxVersions + 3 {
+				l.Observe(with(reading(float64(100*(i+1)), "10m", fmt.Sprint(i)), func(o *Observation) { differs(o, i) }))
+			}
+			for _, v := range l.Versions {
+				if len(v.Forgotten) > 0 {
+					t.Errorf("it forgot %v", v.Forgotten)
+				}
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/workload"
 )
 
 // Answer is what a log says of a span of time.
@@ -18,11 +19,11 @@ type Answer struct {
 	Why string
 }
 
-// Over gives the one digest that digestOf has for every content that may have been the applied one at any instant of the
-// span, both ends included. There is none when two such contents have different digests, or when the log does not cover
-// every instant: before it began, after until (up to when the log is known to be complete), and in windows in which the
-// content may have been any. For a content that cannot be the one asked for, digestOf gives "".
-func (l Log) Over(span Span, until time.Time, digestOf func(digest.Content) digest.Digest) Answer {
+// Over gives the one digest that digestOf has, of what the use reads, for every content that may have been the applied one at any
+// instant of the span, both ends included. There is none when two such contents have different digests, or when the log does not
+// cover every instant: before it began, after until (up to when the log is known to be complete), and in windows in which the
+// content may have been any, or any of what the use reads. For a content that cannot be the one asked for, digestOf gives "".
+func (l Log) Over(span Span, until time.Time, use workload.Consumption, digestOf func(digest.Content) digest.Digest) Answer {
 	if why := l.uncovered(span, until); why != "" {
 		return Answer{Why: why}
 	}
@@ -30,6 +31,9 @@ func (l Log) Over(span Span, until time.Time, digestOf func(digest.Content) dige
 	for i := range l.Versions {
 		if !l.mayApply(i, span) {
 			continue
+		}
+		if !l.Versions[i].Tells(use) {
+			return Answer{Why: "it had several values of keys that nobody read then, which are no longer remembered"}
 		}
 		d := digestOf(l.Versions[i].Content)
 		switch {

@@ -123,7 +123,7 @@ func TestOver(t *testing.T) {
 			if digestOf == nil {
 				digestOf = whole
 			}
-			got := l.Over(Span{at(tc.from), at(tc.to)}, at(until), digestOf)
+			got := l.Over(Span{at(tc.from), at(tc.to)}, at(until), workload.Consumption{}, digestOf)
 			if got.Digest != tc.want || got.Why != tc.why || got.Digest != "" && got.Version != tc.version {
 				t.Errorf("Over() = %+v, want %q of version %d, why %q", got, tc.want, tc.version, tc.why)
 			}
@@ -136,12 +136,12 @@ func TestOverSaysThatTheLogWasBounded(t *testing.T) {
 	for i := range MaxVersions + 1 {
 		l.Observe(look(float64(10*i), string(rune('a'+i)), holding(string(rune('a'+i)))))
 	}
-	got := l.Over(Span{at(5), at(6)}, at(1000), whole)
+	got := l.Over(Span{at(5), at(6)}, at(1000), workload.Consumption{}, whole)
 	if want := "what was before 2026-06-01T10:00:10Z is no longer remembered"; got.Why != want {
 		t.Errorf("got %+v, want %q", got, want)
 	}
 	l.Lingering = true
-	got = l.Over(Span{at(50), at(51)}, at(1000), whole)
+	got = l.Over(Span{at(50), at(51)}, at(1000), workload.Consumption{}, whole)
 	if got.Digest != "" {
 		t.Errorf("got %+v, though a node may serve a content that is forgotten", got)
 	}

@@ -126,6 +126,9 @@ func (t *tally) total() Consumption {
 	return c
 }
 
+// Reads reports whether the consumption reads the key, as environment or as a file.
+func (c Consumption) Reads(key string) bool { return c.Env.Has(key) || c.Files.Has(key) }
+
 // Whole returns the consumption with every key of the object counted, both as environment and as files.
 func (c Consumption) Whole() Consumption {
 	c.Env, c.Files = Keys{All: true}, Keys{All: true}
