@@ -86,11 +86,9 @@ func (c *concerns) holds(ctx context.Context, at time.Time, sight []judged) (hol
 		if j.result.Since.IsZero() {
 			first[key] = since
 		}
-		if at.Sub(since) < why.after {
-			continue
-		}
 		m := messageOf(key, why, j)
-		if c.values != nil && len(j.Shown) > 0 && !c.notifier.Holds(key) {
+		m.Early = at.Sub(since) < why.after
+		if !m.Early && c.values != nil && len(j.Shown) > 0 && !c.notifier.Holds(key) {
 			m.Facts = append(m.Facts, c.values(ctx, j.Workload)...)
 		}
 		holds = append(holds, m)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,8 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/history"
 	"tidemark.dev/tidemark/internal/notify"
+	"tidemark.dev/tidemark/internal/workload"
 )
 
 // told is what a real HTTP receiver got of a look's notifications.
@@ -191,6 +195,45 @@ func TestWhatAlreadyHeldIsOneSummary(t *testing.T) {
 	}
 }
 
+// Of what is missing it is not known since when, where the history begins with the absence: its time begins with the first look.
+func TestWhatWaitedAlreadyIsNotToldMinutesLater(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	o, in, api := newObservatory(t), newInbox(t), fake.NewClientBuilder().Build()
+	o.tells(t, api, in)
+	o.sight = &cluster.Sight{Now: now}
+	waiting := func(name string) cluster.Workload {
+		w := drained(now, 18, 6)
+		w.Name = name
+		w.Fleet.Objects = []fleet.Object{absentObject(w.Fleet.Objects[0])}
+		return w
+	}
+	for i := range 40 {
+		o.sight.Workloads = append(o.sight.Workloads, waiting(fmt.Sprint("sender-", i)))
+	}
+	o.settles(t)
+	if got := in.all(t, 1)[0]; got.Alert != "TidemarkSummary" || got.fact("TidemarkWorkloadWaiting") != "40" {
+		t.Errorf("got %+v", got)
+	}
+	for _, minutes := range []int{1, 6} {
+		at := now.Add(time.Duration(minutes) * time.Minute)
+		o.sight = &cluster.Sight{Now: at, Workloads: append(o.sight.Workloads[:40:40], waiting("new"))}
+		o.look(t.Context())
+	}
+	o.sight = &cluster.Sight{Now: now.Add(7 * time.Minute), Workloads: append(o.sight.Workloads[:40:40], waiting("new"))}
+	o.look(t.Context())
+	if got := in.all(t, 2); len(got) != 2 || got[1].Labels["name"] != "new" {
+		t.Errorf("got %d messages, want the summary and the one that came since: %+v", len(got), got[1:])
+	}
+}
+
+// absentObject is an object that is required and was never seen to be there.
+func absentObject(o fleet.Object) fleet.Object {
+	gone := digest.AbsentIn(workload.ConfigMap, nil)
+	o.Use.Required, o.Applied, o.Log = true, &gone, history.Log{}
+	return o
+}
+
 func TestVerdictMustStandForAsLongAsItsConcernSays(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
@@ -215,7 +258,7 @@ func TestVerdictMustStandForAsLongAsItsConcernSays(t *testing.T) {
 			t.Parallel()
 			cs := concerns{dormantAfter: time.Hour}
 			cs.holds(t.Context(), now, []judged{{cluster.Workload{Target: target}, c.result}})
-			if got, _ := cs.holds(t.Context(), c.at, []judged{{cluster.Workload{Target: target}, c.result}}); (len(got) == 1) != c.want {
+			if got, _ := cs.holds(t.Context(), c.at, []judged{{cluster.Workload{Target: target}, c.result}}); len(got) > 1 || slices.ContainsFunc(got, func(m notify.Message) bool { return !m.Early }) != c.want {
 				t.Errorf("got %v", got)
 			}
 		})

@@ -45,6 +45,9 @@ type Message struct {
 	Runbook string
 	// Once says that the message tells of something that happened, which cannot end: it is sent once, and never resolved.
 	Once bool
+	// Early says that it holds and is not to be told yet: it counts where [Notifier.Sync] sums up what already held, and else keeps
+	// what was told of it before.
+	Early bool
 
 	// Owner is who owns the subject (annotation tidemark.dev/owner), by which the message is routed; "" when nobody says.
 	Owner string

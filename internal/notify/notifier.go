@@ -292,7 +292,8 @@ func (n *Notifier) Resolve(key string) {
 
 // Sync says all that holds of one source, which is the name of a set: what it said before and does not say now has ended. Of keys
 // for which undecided reports true it is not known whether they hold, and they stay as they are; nil for none. What a source says
-// the first time ever already held before anybody looked: that becomes one summary.
+// the first time ever already held before anybody looked: that becomes one summary, with what is [Message.Early] in it, so that none
+// of it is told again when its time comes.
 func (n *Notifier) Sync(source string, holds []Message, undecided func(key string) bool) {
 	if n == nil {
 		return
@@ -307,7 +308,9 @@ func (n *Notifier) Sync(source string, holds []Message, undecided func(key strin
 	now := map[string]bool{}
 	for _, m := range holds {
 		now[m.Key] = true
-		n.take(m, source, first)
+		if first || !m.Early {
+			n.take(m, source, first)
+		}
 	}
 	if first {
 		n.changed()

@@ -178,6 +178,29 @@ func TestWhatHeldAtTheFirstStartIsOneSummary(t *testing.T) {
 	}
 }
 
+func TestWhatIsEarlyIsToldInTheSummaryOnly(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	b := newBench(t, newAPI(), oneHook(r), "")
+	early := func(name string) Message {
+		m := splitMessage(name)
+		m.Early = true
+		return m
+	}
+	b.Sync("fleets", []Message{early("a")}, nil)
+	r.waits(t, 1)
+	b.Sync("fleets", []Message{early("a"), early("b")}, nil)
+	b.Sync("fleets", []Message{splitMessage("a"), early("b")}, nil) // of a its time has come, and it was in the summary
+	b.Sync("fleets", []Message{splitMessage("a"), splitMessage("b")}, nil)
+	r.waits(t, 2)
+	b.Sync("fleets", []Message{early("b")}, nil) // it stays what it was
+	b.stop()
+	got := r.all()
+	if len(got) != 2 || !strings.Contains(got[0].text, "1 things") || got[1].body["title"] != splitMessage("b").Title {
+		t.Errorf("got %d requests, the last %s", len(got), got[len(got)-1].text)
+	}
+}
+
 func TestWhatIsNotDecidedStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
