@@ -27,6 +27,15 @@ type concern struct {
 	words string
 }
 
+// verdictOf is the verdict by which a fleet calls for attention. A change that pods are known not to have read lies dormant, also where
+// of some pod it is not known what it runs: one odd pod must not silence it.
+func verdictOf(r fleet.Result) fleet.Verdict {
+	if r.Verdict == fleet.Unknown && r.Behind > 0 {
+		return fleet.Dormant
+	}
+	return r.Verdict
+}
+
 // concernOf is why a verdict calls for attention; nil when it does not.
 func concernOf(v fleet.Verdict, dormantAfter time.Duration) *concern {
 	switch v {
@@ -77,11 +86,12 @@ func (c *concerns) holds(ctx context.Context, at time.Time, sight []judged) (hol
 		if j.result.Verdict == fleet.Unknown {
 			unknown[keyPrefix(j.Target)] = true
 		}
-		why := concernOf(j.result.Verdict, c.dormantAfter)
+		verdict := verdictOf(j.result)
+		why := concernOf(verdict, c.dormantAfter)
 		if why == nil {
 			continue
 		}
-		key := keyPrefix(j.Target) + string(j.result.Verdict)
+		key := keyPrefix(j.Target) + string(verdict)
 		since := c.since(key, j.result, at)
 		if j.result.Since.IsZero() {
 			first[key] = since
@@ -99,7 +109,7 @@ func (c *concerns) holds(ctx context.Context, at time.Time, sight []judged) (hol
 
 // since is when the verdict began, or was first seen.
 func (c *concerns) since(key string, r fleet.Result, at time.Time) time.Time {
-	if r.Verdict == fleet.Dormant && !r.Changed.IsZero() {
+	if verdictOf(r) == fleet.Dormant && !r.Changed.IsZero() {
 		return r.Changed
 	}
 	if !r.Since.IsZero() {

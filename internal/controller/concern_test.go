@@ -177,6 +177,36 @@ func TestPeopleAreToldOfASplitFleetAndOfItsEnd(t *testing.T) {
 	}
 }
 
+// One pod of which it is not known what it runs neither silences a dormant change nor makes it another one.
+func TestADormantChangeStaysOneMessageWhenAPodIsNotKnown(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	o, in, api := newObservatory(t), newInbox(t), fake.NewClientBuilder().Build()
+	stop := o.tells(t, api, in)
+	o.sight = &cluster.Sight{Now: now}
+	o.settles(t)
+	dormant := drained(now, 24, 0)
+	odd := drained(now, 24, 0)
+	again := &odd.Fleet.Pods[7].Containers[0] // it started again after the change, and it is not known when the run before ended
+	again.Restarts, again.Started = 1, now.Add(-time.Hour)
+	if r := odd.Judge(); r.Verdict != fleet.Unknown || r.Behind != 23 {
+		t.Fatalf("got %+v", r)
+	}
+	for _, w := range []cluster.Workload{odd, dormant, odd} {
+		o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{w}}
+		o.look(t.Context())
+	}
+	stop() // what was sent is noted then
+	o.tells(t, api, in)
+	o.settles(t)
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{drained(now, 0, 24)}}
+	o.look(t.Context())
+	got := in.all(t, 2)
+	if len(got) != 2 || got[0].Alert != "TidemarkChangeDormant" || got[0].Status != "firing" || got[1].Status != "resolved" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestWhatAlreadyHeldIsOneSummary(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
@@ -249,6 +279,9 @@ func TestVerdictMustStandForAsLongAsItsConcernSays(t *testing.T) {
 		"waiting for long, not known":           {fleet.Result{Verdict: fleet.Waiting}, now.Add(6 * time.Minute), true},
 		"dormant for minutes, changed days ago": {fleet.Result{Verdict: fleet.Dormant, Since: now, Changed: now.Add(-48 * time.Hour)}, now.Add(time.Minute), true},
 		"dormant for a moment":                  {fleet.Result{Verdict: fleet.Dormant, Since: now, Changed: now}, now.Add(time.Minute), false},
+		"pods behind for days, one not known":   {fleet.Result{Verdict: fleet.Unknown, Behind: 23, Changed: now.Add(-48 * time.Hour)}, now.Add(time.Minute), true},
+		"pods behind of late, one not known":    {fleet.Result{Verdict: fleet.Unknown, Behind: 23, Changed: now}, now.Add(time.Minute), false},
+		"not known for days":                    {fleet.Result{Verdict: fleet.Unknown}, now.Add(48 * time.Hour), false},
 		"split for a moment":                    {fleet.Result{Verdict: fleet.Split, Since: now}, now.Add(30 * time.Second), false},
 		"split for a minute":                    {fleet.Result{Verdict: fleet.Split, Since: now}, now.Add(time.Minute), true},
 		"rolling for hours":                     {fleet.Result{Verdict: fleet.Rolling, Since: now}, now.Add(9 * time.Hour), false},
