@@ -135,6 +135,14 @@ const (
 	HistoryPrefix = "tidemark-history-"
 )
 
+// Labels of [LeaseLeader] by which the controller states the margins of its inference, each a duration as Go writes it ("2m0s"): labels,
+// because they are written with the lead itself.
+const (
+	LabelRefreshLag = Domain + "/refresh-lag"
+	LabelReadLag    = Domain + "/read-lag"
+	LabelClockSkew  = Domain + "/clock-skew"
+)
+
 // Values of [AnnotationMode].
 const (
 	ModeObserve = "observe"

@@ -164,6 +164,7 @@ func managerOptions(o Options, scheme *runtime.Scheme, key *digest.Key, watches 
 			},
 		},
 		LeaderElection: o.LeaderElect, LeaderElectionID: v1.LeaseLeader, LeaderElectionNamespace: o.Namespace,
+		LeaderElectionLabels:          cluster.MarginLabels(o.Margins),
 		LeaderElectionReleaseOnCancel: true, GracefulShutdownTimeout: &grace,
 		LeaseDuration: &o.LeaseDuration, RenewDeadline: &o.RenewDeadline, RetryPeriod: &o.RetryPeriod,
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddress},

@@ -37,6 +37,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.ReadReports, "read-reports", o.ReadReports,
 		"ask pods with the annotation tidemark.dev/loaded-port, at their addresses, what their programs loaded")
 	f.DurationVar(&o.Margins.RefreshLag, "refresh-lag", o.Margins.RefreshLag, "how long a mounted file may lag behind what its kubelet could read: its sync period and its cache")
+	f.DurationVar(&o.Margins.ReadLag, "read-lag", o.Margins.ReadLag, "how stale what a connected kubelet reads may be; no longer than --settle, or the first pods of a rollout are unknown where it matters")
 	f.DurationVar(&o.Margins.Skew, "clock-skew", o.Margins.Skew, "how far any two clocks of nodes, API server and controller may be apart")
 	f.BoolVar(&o.WaitForReleases, "wait-for-releases", o.WaitForReleases, "wait for pending Helm releases; needs --secrets")
 	f.BoolVar(&o.WatchReleases, "watch-releases", o.WatchReleases, "watch Helm releases whose deploys may not come back; needs --secrets")

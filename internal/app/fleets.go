@@ -29,15 +29,20 @@ func addFleets(mgr manager.Manager, o Options, kinds []cluster.Kind, notifier *n
 	if err != nil {
 		return fmt.Errorf("register metrics of fleets: %w", err)
 	}
-	survey := cluster.Survey{
+	return controller.RegisterFleets(mgr, controller.FleetOptions{
+		Interval: o.FleetInterval, Clock: machine, Notifier: notifier, DormantAfter: o.NotifyDormantAfter, Survey: o.survey(c, kinds),
+	}, own)
+}
+
+// survey is a look at all fleets.
+func (o Options) survey(c *cluster.Connection, kinds []cluster.Kind) cluster.Survey {
+	s := cluster.Survey{
 		Client: c.Client, Now: c.Now, Kinds: kinds, System: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Settings: o.Margins,
 	}
 	if o.ReadReports {
-		survey.Reports = reported.Direct(o.DialPods, c.Now)
+		s.Reports = reported.Direct(o.DialPods, c.Now)
 	}
-	return controller.RegisterFleets(mgr, controller.FleetOptions{
-		Interval: o.FleetInterval, Clock: machine, Notifier: notifier, DormantAfter: o.NotifyDormantAfter, Survey: survey,
-	}, own)
+	return s
 }
 
 // validateFleets checks the options of the look at all fleets.
@@ -45,8 +50,8 @@ func (o Options) validateFleets() error {
 	if o.FleetInterval < 0 {
 		return errors.New("--fleet-interval: want 0 (never) or more")
 	}
-	if o.Margins.RefreshLag <= 0 || o.Margins.Skew <= 0 {
-		return errors.New("--refresh-lag, --clock-skew: want more than 0")
+	if o.Margins.RefreshLag <= 0 || o.Margins.ReadLag <= 0 || o.Margins.Skew <= 0 {
+		return errors.New("--refresh-lag, --read-lag, --clock-skew: want more than 0")
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ type Config struct {
 	Getenv func(string) string
 	// Place is where a guard runs; the zero value finds the pod, if it is one, by what the kubelet gives each container.
 	Place guard.Place
-	// Margins are those of inference; the zero value has the defaults, which are safe.
+	// Margins are those of inference, where no flag sets them; one that is zero is as the controller states it, else the default.
 	Margins fleet.Settings
 	// Screen is where the output goes; the zero value is no terminal.
 	Screen Screen

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -44,6 +46,7 @@ func TestWrongCallsSayWhatToWrite(t *testing.T) {
 		"status --interval 0s":              "--interval",
 		"status --kind Rollout":             "want GROUP/VERSION/KIND",
 		"status --default-mode all":         "write observe, roll or pin",
+		"status --refresh-lag -1s":          "--refresh-lag",
 		"status --colour":                   "unknown flag",
 		"explain":                           "name one workload",
 		"explain deployment/a deployment/b": "name one workload",
@@ -72,6 +75,27 @@ func TestWrongCallsSayWhatToWrite(t *testing.T) {
 				t.Errorf("said %q, want where to look", errOut)
 			}
 		})
+	}
+}
+
+func TestMarginsOfFlagsReachTheLook(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	s := &session{Config: Config{Clock: clocktesting.NewFakeClock(now)}, flags: newFlags(), defaultMode: "observe"}
+	root := &cobra.Command{Run: func(*cobra.Command, []string) {}}
+	s.addFlags(root)
+	root.SetArgs([]string{"--server", "http://127.0.0.1:1", "--refresh-lag", "7m", "--read-lag", "4s", "--clock-skew", "3s"})
+	if err := root.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]*session{"the context": s, "another context": s.in("")} {
+		survey, err := s.survey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fleet.Settings{RefreshLag: 7 * time.Minute, ReadLag: 4 * time.Second, Skew: 3 * time.Second}
+		if survey.Settings != want {
+			t.Errorf("%s is looked at with %+v, want %+v and the rest as the controller states it", name, survey.Settings, want)
+		}
 	}
 }
 

@@ -30,7 +30,9 @@ func (s *session) completeFlags(root *cobra.Command) {
 		return s.contexts(), noFiles
 	})
 	offer(root, "default-mode", fixed(string(stamp.Observe), string(stamp.Roll)))
-	offer(root, "kind", fixed())
+	for _, free := range []string{"kind", "refresh-lag", "read-lag", "clock-skew"} {
+		offer(root, free, fixed())
+	}
 }
 
 // contexts are those of the kubeconfig; none where it cannot be read.

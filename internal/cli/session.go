@@ -32,6 +32,12 @@ func (s *session) addFlags(root *cobra.Command) {
 		"Further kind of workload as GROUP/VERSION/KIND=PATH.TO.TEMPLATE, as the controller has it. May be repeated.")
 	flags.StringVar(&s.defaultMode, "default-mode", s.defaultMode,
 		"Mode where neither a workload nor its namespace chooses one, as the controller has it: observe, roll or pin.")
+	flags.DurationVar(&s.Margins.RefreshLag, "refresh-lag", s.Margins.RefreshLag,
+		"How long a mounted file may lag behind what its kubelet could read. Default: what the controller states, else 2m.")
+	flags.DurationVar(&s.Margins.ReadLag, "read-lag", s.Margins.ReadLag,
+		"How stale what a connected kubelet reads may be. Default: what the controller states, else 2s.")
+	flags.DurationVar(&s.Margins.Skew, "clock-skew", s.Margins.Skew,
+		"How far any two clocks of the cluster may be apart. Default: what the controller states, else 1s.")
 	s.completeFlags(root)
 }
 
@@ -122,6 +128,9 @@ func (s *session) survey(kinds []cluster.Kind) (cluster.Survey, error) {
 	mode, err := s.mode()
 	if err != nil {
 		return cluster.Survey{}, err
+	}
+	if min(s.Margins.RefreshLag, s.Margins.ReadLag, s.Margins.Skew) < 0 {
+		return cluster.Survey{}, usagef("--refresh-lag, --read-lag, --clock-skew: want 0 (what the controller states) or more")
 	}
 	c, err := s.connect()
 	if err != nil {

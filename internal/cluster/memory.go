@@ -42,7 +42,7 @@ func (o *object) behind(log history.Log, read time.Time) bool {
 // historyLag is how late the history may be: a change is seen, gathered with others, and written, twice where need be.
 const historyLag = 15 * time.Second
 
-// readLease reads the leader's Lease. Where it may not be read, that matters only if there is history.
+// readLease reads the leader's Lease, and the margins that it states. Where it may not be read, that matters only if there is history.
 func (r *reading) readLease(ctx context.Context) error {
 	lease := &coordinationv1.Lease{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.System, Name: v1.LeaseLeader}, lease)
@@ -51,6 +51,9 @@ func (r *reading) readLease(ctx context.Context) error {
 	case err == nil:
 		r.sight.Installed = true
 		r.memory.lastSign = lastSign(lease, r.sight.Now)
+		stated, problems := marginsOf(lease)
+		r.Settings = r.Settings.Or(stated)
+		r.sight.Remarks = append(r.sight.Remarks, problems...)
 	case apierrors.IsForbidden(err):
 		r.memory.noLease = err
 	case !apierrors.IsNotFound(err):
@@ -94,7 +97,7 @@ func (r *reading) readMemory(ctx context.Context) error {
 	if len(r.memory.logs) == 0 {
 		return nil
 	}
-	const until = "until when the history is complete is known only of objects not written since"
+	const until = "until when the history is complete is known only of objects not written since, and margins are the default ones where flags set none"
 	_, err = r.permitted(r.memory.noLease, Right{"get", "leases/" + v1.LeaseLeader, r.System, until})
 	return err
 }

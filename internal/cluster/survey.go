@@ -36,7 +36,7 @@ type Survey struct {
 	System string
 	// DefaultMode is the mode where neither a workload nor its namespace chooses one.
 	DefaultMode stamp.Mode
-	// Settings are the margins of inference.
+	// Settings are the margins of inference. One that is zero is as the controller states it on its Lease, else the default.
 	Settings fleet.Settings
 	// Values keeps the values of ConfigMaps of named workloads.
 	Values bool

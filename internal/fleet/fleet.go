@@ -35,18 +35,25 @@ type Settings struct {
 
 // WithDefaults gives margins that are not set their defaults.
 func (s Settings) WithDefaults() Settings {
+	return s.Or(Settings{
+		RefreshLag: 2 * time.Minute, ReadLag: 2 * time.Second, CutLag: time.Minute, Skew: time.Second, LoadTime: 5 * time.Second,
+	})
+}
+
+// Or gives margins that are not set those of others.
+func (s Settings) Or(others Settings) Settings {
 	for _, m := range []struct {
-		margin   *time.Duration
-		standard time.Duration
+		margin *time.Duration
+		other  time.Duration
 	}{
-		{&s.RefreshLag, 2 * time.Minute},
-		{&s.ReadLag, 2 * time.Second},
-		{&s.CutLag, time.Minute},
-		{&s.Skew, time.Second},
-		{&s.LoadTime, 5 * time.Second},
+		{&s.RefreshLag, others.RefreshLag},
+		{&s.ReadLag, others.ReadLag},
+		{&s.CutLag, others.CutLag},
+		{&s.Skew, others.Skew},
+		{&s.LoadTime, others.LoadTime},
 	} {
 		if *m.margin <= 0 {
-			*m.margin = m.standard
+			*m.margin = m.other
 		}
 	}
 	return s
