@@ -130,8 +130,9 @@ func TestLogsThatAreTooLargeLoseTheirOldestVersions(t *testing.T) {
 	huge.Observe(look(50, "9", digest.OfConfigMap("shop", "huge", manyKeys(5000, "x"), nil)))
 
 	shards, err := Encode([]Log{l, huge, logOf("small", 2, 2)})
-	if err != nil {
-		t.Fatal(err)
+	const want = "encode history of configmap/shop/huge: its newest version alone takes more than 160 KiB"
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got error %v, want %s", err, want)
 	}
 	got, err := Decode("shop", shards)
 	if err != nil || len(got) != 2 || got[1].Object.Name != "small" {

@@ -32,7 +32,7 @@ const (
 // log, in which the newest version has all its sums and each older one what differs. Equal logs give equal shards.
 //
 // A log that is too large loses its values, then its oldest versions, and says so by Dropped; one whose newest version alone
-// is too large is not kept, so its history begins anew with whoever reads the shards. An entry stays in its shard until there are more
+// is too large is not kept, which is an error, and its history begins anew with whoever reads the shards. An entry stays in its shard until there are more
 // shards; whoever writes them from the last to the first loses none on the way.
 //
 // An error names the log that could not be encoded; the others are in the shards all the same.
@@ -133,7 +133,10 @@ func (s *storedSum) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// encodeLog gives the entry of a log, without the oldest versions that are too much; "" when nothing can be kept.
+// errTooLarge is the error of a log that cannot be kept.
+var errTooLarge = fmt.Errorf("its newest version alone takes more than %d KiB, so that nothing of it is kept: it has too many keys", entryLimit>>10)
+
+// encodeLog gives the entry of a log, without the oldest versions that are too much; "" for a log without any.
 func encodeLog(l Log) (string, error) {
 	if _, err := workload.ParseObject(l.Object.String(), ""); err != nil {
 		return "", err
@@ -153,7 +156,7 @@ func encodeLog(l Log) (string, error) {
 			l.Values = nil
 			continue
 		case len(l.Versions) == 1:
-			return "", nil
+			return "", errTooLarge
 		}
 		l.drop(1)
 	}
