@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -55,6 +56,8 @@ type Asker struct {
 	now    func() time.Time
 	// all is how long all pods together may take.
 	all time.Duration
+	// from is which pod is asked first: the one at which the last look ran out of time.
+	from atomic.Int64
 }
 
 // Direct asks pods at their own addresses, as something in the cluster's network can. The dialer is the ordinary one where nil.
@@ -95,23 +98,30 @@ func newAsker(transport http.RoundTripper, now func() time.Time, target func(Pod
 	}
 }
 
-// Ask asks the pods, some at the same time. Answers are in the order of the pods; one that is not reached in time says so.
+// Ask asks the pods, some at the same time. Answers are in the order of the pods; one that is not reached in time says so, and is asked
+// first the next time, so that pods that take long keep no other from being heard for good.
 func (a *Asker) Ask(ctx context.Context, pods []Pod) []Answer {
 	ctx, cancel := context.WithTimeout(ctx, a.all)
 	defer cancel()
 	out := make([]Answer, len(pods))
 	turn := make(chan struct{}, atOnce)
 	var wait sync.WaitGroup
-	for i, p := range pods {
+	first, late := int(a.from.Load()), false
+	for n := range pods {
+		i := (first + n) % len(pods)
 		select {
 		case turn <- struct{}{}:
 		case <-ctx.Done():
+			if !late {
+				a.from.Store(int64(i))
+			}
+			late = true
 			out[i].Problem = "it was not asked in time: too many pods take long to answer"
 			continue
 		}
 		wait.Go(func() {
 			defer func() { <-turn }()
-			out[i] = a.ask(ctx, p)
+			out[i] = a.ask(ctx, pods[i])
 		})
 	}
 	wait.Wait()
