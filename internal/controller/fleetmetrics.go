@@ -29,8 +29,8 @@ const (
 )
 
 // FleetMetrics are the series of fleets, made by the leader: as of its last look, all of one look or none. A fleet that reads no
-// configuration and has nothing unfinished has no series, so their number is bounded by 8 + [maxVersions] + 2 for each fleet that
-// does.
+// configuration and is in step has no series, so their number is bounded by 8 + [maxVersions] + 4 for each other one: three states of
+// pods of other versions, and pods whose version is not known.
 type FleetMetrics struct {
 	verdict, since, versions, pods, behind, differing, dormant, budget, unmatched *prometheus.Desc
 	fleets, pinned, looked                                                        *prometheus.Desc
@@ -139,7 +139,7 @@ func (m *FleetMetrics) collect(out chan<- prometheus.Metric, f *measured, at tim
 	gauge(m.differing, float64(f.result.Differing))
 	gauge(m.budget, f.budget.Seconds())
 	switch {
-	case f.result.Behind == 0:
+	case f.result.Behind == 0 && f.known():
 		gauge(m.dormant, 0)
 	case !f.result.Changed.IsZero():
 		gauge(m.dormant, max(at.Sub(f.result.Changed), 0).Seconds())
@@ -152,6 +152,11 @@ func (m *FleetMetrics) collect(out chan<- prometheus.Metric, f *measured, at tim
 	for _, c := range counts {
 		gauge(m.pods, float64(c.pods), c.version, string(c.state))
 	}
+}
+
+// known reports whether it is known of every running pod whether it runs what is applied.
+func (f *measured) known() bool {
+	return f.result.Verdict != fleet.Unknown && !slices.ContainsFunc(f.result.Versions, func(v fleet.VersionCount) bool { return f.state(v) == podUnknown })
 }
 
 // speaks reports whether the fleet has anything to say: it reads configuration, or something is amiss.

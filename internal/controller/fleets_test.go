@@ -129,6 +129,40 @@ func TestFleetsAreExportedAsStatusShowsThem(t *testing.T) {
 	}
 }
 
+func TestAgeOfADormantChangeIsNotClaimedWhereItIsNotKnown(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	unwatched := drained(now, 0, 3)
+	unwatched.Fleet.Objects[0].Log = history.Log{}
+	inPart := drained(now, 0, 3)
+	inPart.Fleet.Pods[1].Containers[0].Started = now.Add(-60 * 24 * time.Hour) // while it changed
+	inPart.Fleet.Pods[1].Created = inPart.Fleet.Pods[1].Containers[0].Started
+	blind := drained(now, 0, 3)
+	blind.Blind = "no right to list pods"
+	for name, tc := range map[string]struct {
+		of   cluster.Workload
+		want map[string]float64
+	}{
+		"all pods run what is applied":  {drained(now, 0, 3), map[string]float64{"Deployment,sender,mail": 0}},
+		"nothing is remembered":         {unwatched, map[string]float64{}},
+		"of one pod it is not known":    {inPart, map[string]float64{}},
+		"the pods may not be looked at": {blind, map[string]float64{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newObservatory(t)
+			o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{tc.of}}
+			o.look(t.Context())
+			if got := gauged(t, o.registry, "tidemark_fleet_dormant_seconds"); !maps.Equal(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+			if got := gauged(t, o.registry, "tidemark_fleet_pods_behind"); len(got) != 1 {
+				t.Errorf("the fleet has %d series of pods behind, want one", len(got))
+			}
+		})
+	}
+}
+
 func TestFleetsInModePinAreCounted(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
@@ -190,13 +224,14 @@ func TestVersionsOfAFleetAreBounded(t *testing.T) {
 		m.result.Versions = append(m.result.Versions, fleet.VersionCount{Version: version, Pods: i + 1})
 		m.result.Pods = append(m.result.Pods, fleet.PodResult{Version: version, Behind: true})
 	}
-	m.result.Versions = append(m.result.Versions, fleet.VersionCount{Pods: 3})
+	// The smallest are the applied one, and one of which it is not known whether it is.
+	m.result.Versions = append(m.result.Versions, fleet.VersionCount{Pods: 3}, fleet.VersionCount{Version: "applied", Applied: true}, fleet.VersionCount{Version: "odd"})
 	counts, known := m.pods()
 	pods := 0
 	for _, c := range counts {
 		pods += c.pods
 	}
-	if known != 40 || len(counts) != maxVersions+2 || pods != 40*41/2+3 {
+	if known != 42 || len(counts) != maxVersions+4 || pods != 40*41/2+3 {
 		t.Errorf("%d series for %d pods of %d versions: %v", len(counts), pods, known, counts)
 	}
 }
