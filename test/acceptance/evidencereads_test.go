@@ -7,8 +7,11 @@ import (
 	"tidemark.dev/tidemark/lab/wire"
 )
 
-// data is what a config object holds; nil when it is absent.
+// data is what a config object holds; nil when it is absent. Of a ConfigMap the key [binaryKey] is in binaryData, which files show and
+// no environment does.
 type data map[string]string
+
+const binaryKey = "BLOB"
 
 // reading is one way in which a container reads a config object. It is written down here by hand, and not walked out of the
 // manifest: the record is compared with contents by nothing that Tidemark has a part in.
@@ -86,7 +89,7 @@ func (r reading) shows(d data, got wire.Start) bool {
 	case r.dir != "":
 		return maps.Equal(d, under(r.dir, got.Files))
 	}
-	return maps.Equal(d, under(r.prefix, got.Environment))
+	return maps.Equal(d.text(), under(r.prefix, got.Environment))
 }
 
 // shown reports whether each place shows its key, and nothing where the data have no such key.

@@ -44,7 +44,7 @@ func (o *configObject) content(d data, key *digest.Key) digest.Content {
 	case d == nil:
 		return digest.AbsentIn(o.Kind, key)
 	case o.Kind == workload.ConfigMap:
-		return digest.OfConfigMap(o.Namespace, o.Name, d, nil)
+		return digest.OfConfigMap(o.Namespace, o.Name, d.text(), d.binary())
 	}
 	return digest.OfSecret(key, o.Namespace, o.Name, d.bytes())
 }
@@ -57,10 +57,24 @@ func (d data) bytes() map[string][]byte {
 	return out
 }
 
+// binary is what a ConfigMap has as binaryData, and text what it has as data.
+func (d data) binary() map[string][]byte {
+	if blob, there := d[binaryKey]; there {
+		return map[string][]byte{binaryKey: []byte(blob)}
+	}
+	return nil
+}
+
+func (d data) text() data {
+	text := maps.Clone(d)
+	delete(text, binaryKey)
+	return text
+}
+
 func (o *configObject) manifest(d data) ctrlclient.Object {
 	meta := metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}
 	if o.Kind == workload.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: meta, Data: d, Immutable: &o.immutable}
+		return &corev1.ConfigMap{ObjectMeta: meta, Data: d.text(), BinaryData: d.binary(), Immutable: &o.immutable}
 	}
 	return &corev1.Secret{ObjectMeta: meta, Data: d.bytes(), Immutable: &o.immutable}
 }
@@ -83,12 +97,11 @@ func newWorld(s *scene, l *land) *world {
 		o := &configObject{Object: workload.Object{Kind: workload.ConfigMap, Namespace: s.Namespace, Name: name}}
 		o.immutable = name == "fixed"
 		w.objects = append(w.objects, o)
+		w.create(o, data{"A": w.value(), "B": w.value(), "SPARE": w.value(), binaryKey: w.blob()})
 	}
 	for _, name := range []string{"creds", "tls", "maybe"} {
 		o := &configObject{Object: workload.Object{Kind: workload.Secret, Namespace: s.Namespace, Name: name}}
 		w.objects = append(w.objects, o)
-	}
-	for _, o := range w.objects {
 		w.create(o, data{"A": w.value(), "B": w.value(), "SPARE": w.value()})
 	}
 	w.warm()
@@ -100,6 +113,9 @@ func (w *world) value() string {
 	w.values++
 	return fmt.Sprintf("value=%d", w.values)
 }
+
+// blob is such a value that is no text.
+func (w *world) blob() string { return "\xff\x00" + w.value() }
 
 // warm chooses anew which objects change often. The others have the quiet that it takes to know what restarted containers read.
 func (w *world) warm() {
@@ -156,9 +172,12 @@ func (w *world) update(o *configObject, d data) {
 // changed is the object's data with one of its keys changed, or come, or gone.
 func (w *world) changed(o *configObject, keys ...string) data {
 	d := maps.Clone(o.now)
-	if key := pick(w.random, keys); key == "EXTRA" && d[key] != "" {
+	switch key := pick(w.random, keys); {
+	case key == "EXTRA" && d[key] != "":
 		delete(d, key)
-	} else {
+	case key == binaryKey:
+		d[key] = w.blob()
+	default:
 		d[key] = w.value()
 	}
 	return d
@@ -220,7 +239,13 @@ func (w *world) toPresent(happen func(*configObject)) func() bool {
 	}
 }
 
-func (w *world) edit(o *configObject) { w.update(o, w.changed(o, "A", "A", "B", "EXTRA")) }
+func (w *world) edit(o *configObject) {
+	keys := []string{"A", "A", "B", "EXTRA"}
+	if o.Kind == workload.ConfigMap {
+		keys = append(keys, binaryKey)
+	}
+	w.update(o, w.changed(o, keys...))
+}
 
 func (w *world) thereAndBack(o *configObject) {
 	d := o.now

@@ -90,11 +90,19 @@ func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T
 		}
 		return nil
 	})
-	s.agreesWithRecord(s.verdict("deployment/sender", "split"), leaseDuration)
+	split := s.verdict("deployment/sender", "split")
+	s.agreesWithRecord(split, leaseDuration)
 	// The leader exports the same, with the rights that it ships with.
 	const fleet = `kind="Deployment",name="sender",namespace="lease-observe"`
 	s.metricIs(`tidemark_fleet_verdict{`+fleet+`,owner="",verdict="split"}`, 1)
 	s.metricIs(`tidemark_fleet_pods_behind{`+fleet+`}`, 18)
+	for _, v := range split.Versions {
+		state, pods := "older", 18
+		if v.Applied {
+			state, pods = "applied", 6
+		}
+		s.metricIs(fmt.Sprintf(`tidemark_fleet_pods{%s,state=%q,version=%q}`, fleet, state, v.Version), float64(pods))
+	}
 	s.metricIs(`tidemark_fleet_versions{`+fleet+`}`, 2)
 	s.metricIs(`tidemark_fleet_differing_keys{`+fleet+`}`, 1)
 	s.metricIs("tidemark_fleets_remarks", 0)

@@ -82,9 +82,9 @@ func TestAChangeOfLeaderWritesNothing(t *testing.T) {
 
 func TestTwoInstancesGiveOneRolloutForEachChange(t *testing.T) {
 	v := alone(t)
-	v.control()
-	v.standBy()
+	leader, next := v.control("--fleet-interval=1s"), v.standBy("--fleet-interval=1s")
 	s := v.open("two-instances", v1.ModeRoll)
+	s.controller = leader
 	s.apply(webConfig + program("deployment/web", 2, readsWeb))
 	s.rolledOut("deployment/web")
 	s.known("deployment/web")
@@ -95,6 +95,13 @@ func TestTwoInstancesGiveOneRolloutForEachChange(t *testing.T) {
 		s.rolledOut("deployment/web")
 		s.caughtUp()
 		s.revisionsAre("deployment/web", i+2)
+	}
+
+	s.metricIs(`tidemark_fleet_pods_behind{kind="Deployment",name="web",namespace="two-instances"}`, 0)
+	metrics, err := next.Metrics(t.Context())
+	s.must(err)
+	if !strings.Contains(metrics, "\ntidemark_paused ") || strings.Contains(metrics, "\ntidemark_fleet") {
+		t.Errorf("the one that does not lead has series of fleets, or none at all:\n%s", metrics)
 	}
 }
 

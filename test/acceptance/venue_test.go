@@ -97,9 +97,9 @@ func (v venue) watchful(flags ...string) *scenario.Controller {
 }
 
 // standBy starts a controller beside another one, which leads.
-func (v venue) standBy() *scenario.Controller {
+func (v venue) standBy(flags ...string) *scenario.Controller {
 	v.t.Helper()
-	return v.start(scenario.Program{StandBy: true})
+	return v.start(scenario.Program{StandBy: true, Flags: flags})
 }
 
 func (v venue) start(p scenario.Program) *scenario.Controller {
