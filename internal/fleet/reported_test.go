@@ -36,6 +36,7 @@ func TestEvidenceOfReports(t *testing.T) {
 	}
 	both := remembered(two(0, "10m", "fast"), two(60, "2m", "fast"))
 	both.Use.Env = workload.Keys{Names: []string{"interval", "mode"}}
+	whole := remembered(two(0, "10m", "fast"), two(60, "2m", "fast"))
 	never := edited
 	never.Log.Versions = nil
 	early := func(o *ReportedObject) { o.LoadedAt = o.LoadedAt.Add(-time.Hour) }
@@ -79,6 +80,12 @@ func TestEvidenceOfReports(t *testing.T) {
 		},
 		"a part of what is read, otherwise": {
 			both, pods(1, oldPods, reading(both.Use), says(value("2m"))), NotKnown, false, "does not tell of every key", "its start tells",
+		},
+		"all but a key that is overridden, of an object read whole, the same": {
+			whole, pods(1, oldPods, says(value("10m"))), Inferred, true, "; the program says the same of 1 keys", "",
+		},
+		"all but a key that is overridden, of an object read whole, otherwise": {
+			whole, pods(1, oldPods, says(value("2m"))), NotKnown, false, "does not tell of every key", "its start tells",
 		},
 		"all keys that are named, which the history does not have": {
 			both, pods(1, oldPods, reading(both.Use), says(map[string]string{"interval": "7m", "mode": "slow"})), Reported, true,

@@ -45,14 +45,22 @@ type use struct {
 	prefix string
 	// envFrom reads all keys into the environment, and by the prefix alone where byPrefix.
 	envFrom, byPrefix bool
-	env               []string
-	volume            bool
-	items             []string
+	// overridden are keys whose variables another entry of the container sets.
+	overridden []string
+	env        []string
+	volume     bool
+	items      []string
 }
 
-func (u use) consumption(o workload.Object) workload.Consumption {
-	c := workload.Consumption{Object: o, Env: workload.Keys{Names: u.env}, Files: workload.Keys{Names: u.items}}
-	if u.envFrom {
+// consumption is what of the ConfigMap is read: where keys are overridden, all the others by their names.
+func (u use) consumption(of configMap) workload.Consumption {
+	c := workload.Consumption{Object: of.object(), Env: workload.Keys{Names: u.env}, Files: workload.Keys{Names: u.items}}
+	switch {
+	case u.envFrom && len(u.overridden) > 0:
+		rest := maps.Clone(of.data)
+		maps.DeleteFunc(rest, func(k, _ string) bool { return slices.Contains(u.overridden, k) })
+		c.Env = workload.Keys{Names: slices.Sorted(maps.Keys(rest))}
+	case u.envFrom:
 		c.Env = workload.Keys{All: true}
 	}
 	if u.volume {
@@ -69,7 +77,7 @@ func TestAProgramAndTheControllerAgreeOnRandomContents(t *testing.T) {
 		u := randomUse(random, c)
 		t.Run(fmt.Sprintf("content %d", i), func(t *testing.T) { compare(t, c, u, compared) })
 	}
-	for _, kind := range []string{"environment by prefix", "environment by names", "single keys", "volume", "items", "binary", "absent keys"} {
+	for _, kind := range []string{"environment by prefix", "environment by names", "single keys", "volume", "items", "binary", "absent keys", "overridden keys"} {
 		if compared[kind] < contents/20 {
 			t.Errorf("%s was compared %d times: the worlds are too poor", kind, compared[kind])
 		}
@@ -85,6 +93,7 @@ func FuzzAProgramAndTheControllerAgree(f *testing.F) {
 		}
 		c := configMap{namespace: "shop", name: name, data: map[string]string{key: text}, binary: map[string][]byte{key + ".bin": blob}}
 		compare(t, c, use{prefix: "TIDEMARK_" + prefix, envFrom: true, byPrefix: true, volume: true}, map[string]int{})
+		compare(t, c, use{prefix: "TIDEMARK_" + prefix, envFrom: true, byPrefix: true, overridden: []string{key}, volume: true}, map[string]int{})
 		compare(t, c, use{env: []string{key}, items: []string{key, key + ".bin", "gone"}}, map[string]int{})
 	})
 }
@@ -96,13 +105,13 @@ func compare(t *testing.T, c configMap, u use, compared map[string]int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := reporter.ConfigMap(c.name).Begin()
+	load := reporter.ConfigMap(c.name, loaded.Overridden(u.overridden...)).Begin()
 	readEnvironment(t, load, c, u)
 	readFiles(t, load, c, u)
 	load.Done()
 
 	content := digest.OfConfigMap(c.namespace, c.name, c.data, c.binary)
-	want := string(content.Consumed(u.consumption(c.object())))
+	want := string(content.Consumed(u.consumption(c)))
 	got := reporter.Report().Objects[0]
 	found := slices.ContainsFunc(slices.Concat(got.Env, got.Files), func(k loaded.Key) bool { return k.Digest != "" })
 	if !found {
@@ -113,6 +122,9 @@ func compare(t *testing.T, c configMap, u use, compared map[string]int) {
 	}
 	compareKeys(t, got.Env, func(key string) (digest.Sum, bool) { s, ok := content.Data[key]; return s, ok })
 	compareKeys(t, got.Files, content.Value)
+	if len(u.overridden) > 0 && !slices.Equal(got.LeftOut, u.overridden) {
+		t.Errorf("the program reports that it leaves out %q, want %q", got.LeftOut, u.overridden)
+	}
 	count(compared, c, u, want != "" && want == got.Digest)
 }
 
@@ -135,7 +147,11 @@ func compareKeys(t *testing.T, keys []loaded.Key, of func(string) (digest.Sum, b
 func readEnvironment(t *testing.T, load *loaded.Load, c configMap, u use) {
 	t.Helper()
 	if u.envFrom {
-		for k, v := range c.data {
+		given := maps.Clone(c.data)
+		for _, k := range u.overridden {
+			given[k] = "of another entry"
+		}
+		for k, v := range given {
 			t.Setenv(u.prefix+k, v)
 		}
 		keys := slices.Collect(maps.Keys(c.data))
@@ -144,8 +160,8 @@ func readEnvironment(t *testing.T, load *loaded.Load, c configMap, u use) {
 		}
 		if len(keys) > 0 || u.prefix != "" {
 			got, err := load.EnvFrom(u.prefix, keys...)
-			if err != nil || !maps.Equal(got, c.data) && len(c.data) > 0 {
-				t.Errorf("the program gets %q, %v; want %q", got, err, c.data)
+			if err != nil || !maps.Equal(got, given) && len(given) > 0 {
+				t.Errorf("the program gets %q, %v; want %q", got, err, given)
 			}
 		}
 	}
@@ -185,6 +201,7 @@ func count(compared map[string]int, c configMap, u use, has bool) {
 		"items":                 len(u.items) > 0,
 		"binary":                len(c.binary) > 0 && (u.volume || len(u.items) > 0),
 		"absent keys":           slices.Contains(slices.Concat(u.env, u.items), absentKey),
+		"overridden keys":       len(u.overridden) > 0,
 	} {
 		if is && has {
 			compared[kind]++
@@ -239,6 +256,9 @@ func randomUse(r *rand.Rand, c configMap) use {
 		}
 		slices.Sort(out)
 		return out
+	}
+	if u.envFrom && r.IntN(2) == 0 {
+		u.overridden = slices.DeleteFunc(some(slices.Sorted(maps.Keys(c.data))), func(k string) bool { return k == absentKey })
 	}
 	if !u.envFrom {
 		u.env = some(slices.Sorted(maps.Keys(c.data)))
