@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"io"
+	stdlog "log"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -27,6 +29,8 @@ var (
 
 func main() {
 	log.SetLogger(logr.Discard()) // what the client library logs says nothing to the person at the terminal
+	stdlog.SetFlags(0)
+	stdlog.SetOutput(withheld{os.Stderr})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	status := cli.Run(ctx, cli.Config{
 		IOStreams:  genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
@@ -38,6 +42,16 @@ func main() {
 	}, os.Args[1:])
 	stop()
 	os.Exit(status)
+}
+
+// withheld says, of what libraries log, only that they do: kustomize logs values that it is given, those of Secrets among them.
+type withheld struct{ to io.Writer }
+
+func (w withheld) Write(message []byte) (int, error) {
+	if _, err := io.WriteString(w.to, "remark: a library logs something that is not shown, because it may have values\n"); err != nil {
+		return 0, err
+	}
+	return len(message), nil
 }
 
 // screen looks at where the output goes. The variable against colours is heeded as no-color.org has it: set to anything but nothing.

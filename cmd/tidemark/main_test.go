@@ -1,6 +1,19 @@
 package main
 
-import "testing"
+import (
+	"bytes"
+	"log"
+	"strings"
+	"testing"
+)
+
+func TestWhatLibrariesLogIsNotShown(t *testing.T) {
+	var out bytes.Buffer
+	log.New(withheld{&out}, "", 0).Printf("bad replacement val=%v", "MARKER")
+	if text := out.String(); strings.Contains(text, "MARKER") || !strings.HasPrefix(text, "remark: ") || strings.Count(text, "\n") != 1 {
+		t.Errorf("got %q", text)
+	}
+}
 
 func TestColoursAreNotForced(t *testing.T) {
 	for name, tc := range map[string]struct {

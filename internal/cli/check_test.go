@@ -290,6 +290,24 @@ func TestCheckShowsNoCredentialInAnyFormat(t *testing.T) {
 	}
 }
 
+// Kustomize quotes what it refuses, in an input as in what it is compared with.
+func TestCheckShowsNoCredentialOfABrokenKustomization(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	plain := file(t, dir, "plain.yaml", releasedPricing)
+	file(t, dir, "literal/kustomization.yaml", "secretGenerator:\n- name: db\n  literals: [MARKERpassword]\n")
+	file(t, dir, "typed/kustomization.yaml", "resources: [all.yaml]\npatches:\n- patch: |-\n    apiVersion: v1\n    kind: Secret\n    metadata: {name: db}\n    stringData: [MARKERpassword]\n")
+	file(t, dir, "typed/all.yaml", secretive(1))
+	for _, k := range []string{"literal", "typed"} {
+		for _, args := range [][]string{{"-k", k}, {"-f", plain, "--against", k}} {
+			status, out, errOut := checkRun(t, "", args...)
+			if status != 2 || strings.Contains(out+errOut, "MARKER") || !strings.Contains(errOut, "build kustomization "+k) {
+				t.Errorf("%v: status %d: %s%s", args, status, out, errOut)
+			}
+		}
+	}
+}
+
 // TestCheckGrowsWithItsInput says nothing of time, which is for the benchmark: what is allocated does not depend on the machine, and
 // grows as the work does.
 func TestCheckGrowsWithItsInput(t *testing.T) {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ func (s Source) kustomize(set *manifest.Set) error {
 		return err
 	}
 	if base, err = filepath.EvalSymlinks(base); err != nil {
-		return without(err, s.Dir)
+		return fmt.Errorf("build kustomization %s: %w", s.Kustomize, without(err, s.Dir))
 	}
 	relative, err := filepath.Rel(above, base)
 	if err != nil {
@@ -39,16 +40,14 @@ func (s Source) kustomize(set *manifest.Set) error {
 	if err := os.WriteFile(filepath.Join(above, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
 		return err
 	}
-	built, err := build(above)
+	files := newTree(above)
+	built, err := build(files, above)
 	if err != nil {
-		if _, own := build(base); own != nil {
-			err = own // without that of the one above, of which nobody knows
-		}
-		return fmt.Errorf("build kustomization %s: %s", s.Kustomize, s.relative(err))
+		return fmt.Errorf("build kustomization %s: %s", s.Kustomize, s.refused(files, err.Error()))
 	}
 	text, err := built.AsYaml()
 	if err != nil {
-		return fmt.Errorf("build kustomization %s: %w", s.Kustomize, err)
+		return fmt.Errorf("build kustomization %s: %s", s.Kustomize, s.refused(files, err.Error()))
 	}
 	if err := set.Read(s.Kustomize, string(text)); err != nil {
 		return err
@@ -57,21 +56,17 @@ func (s Source) kustomize(set *manifest.Set) error {
 	return nil
 }
 
-func build(dir string) (resmap.ResMap, error) {
-	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+// build builds a kustomization. Kustomize panics on some input that it does not expect.
+func build(files filesys.FileSystem, dir string) (built resmap.ResMap, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errPanic
+		}
+	}()
+	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, dir)
 }
 
-// relative is the text of an error with paths relative to the source's directory.
-func (s Source) relative(err error) string {
-	dir, failed := filepath.Abs(s.path("."))
-	if failed == nil {
-		dir, failed = filepath.EvalSymlinks(dir)
-	}
-	if failed != nil {
-		return err.Error()
-	}
-	return strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")
-}
+var errPanic = errors.New("kustomize failed")
 
 // origin is a path relative to the kustomization above as one relative to the source's directory.
 func (s Source) origin(above, source string) string {
