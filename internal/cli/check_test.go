@@ -308,6 +308,24 @@ func TestCheckShowsNoCredentialOfABrokenKustomization(t *testing.T) {
 	}
 }
 
+// A directory that is compared with is bounded as what is checked is, also where it has a kustomization.
+func TestCheckRefusesALargeReleaseBefore(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	plain := file(t, dir, "plain.yaml", releasedPricing)
+	file(t, dir, "k/kustomization.yaml", "resources: [large.yaml]\n")
+	for _, name := range []string{"k/large.yaml", "files/large.yaml"} {
+		if err := os.Truncate(file(t, dir, name, ""), 100<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"-f", plain, "--against", "k"}, {"-f", plain, "--against", "files"}, {"-k", "k"}} {
+		if status, _, errOut := checkRun(t, "", args...); status != 2 || !strings.Contains(errOut, "large.yaml: larger than 64 MiB: check it in parts") {
+			t.Errorf("%v: status %d: %s", args, status, errOut)
+		}
+	}
+}
+
 // TestCheckGrowsWithItsInput says nothing of time, which is for the benchmark: what is allocated does not depend on the machine, and
 // grows as the work does.
 func TestCheckGrowsWithItsInput(t *testing.T) {

@@ -168,13 +168,13 @@ func (i checkInput) schemaOf(w *manifest.Workload, source render.Source) (text, 
 	for _, flag := range i.schemas {
 		if target, file, is := strings.Cut(flag, "="); is {
 			if target == w.String() || target == kind+"/"+w.Name {
-				data, err := os.ReadFile(filepath.Clean(file))
+				data, err := render.ReadFile(filepath.Clean(file))
 				return string(data), file, err
 			}
 			continue
 		}
 		file := filepath.Join(flag, kind+"-"+w.Name+".json")
-		data, err := os.ReadFile(filepath.Clean(file))
+		data, err := render.ReadFile(filepath.Clean(file))
 		if err == nil || !os.IsNotExist(err) {
 			return string(data), file, err
 		}

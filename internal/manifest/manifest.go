@@ -122,6 +122,9 @@ type Set struct {
 	Objects int
 	// Remarks say what was passed over.
 	Remarks []string
+
+	// size is how much was read, in bytes.
+	size int
 }
 
 // Find gives the workload of the same kind, namespace and name; nil when there is none.

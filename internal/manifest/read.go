@@ -18,7 +18,7 @@ import (
 	"tidemark.dev/tidemark/internal/yamltree"
 )
 
-// MaxSize is how large one input may be, in bytes.
+// MaxSize is how large one input may be, and all of a set together, in bytes.
 const MaxSize = 64 << 20
 
 // Annotations of kustomize that say where an object comes from.
@@ -26,6 +26,9 @@ const annotationOrigin = "config.kubernetes.io/origin"
 
 // ErrLarge is the error of an input that is larger than [MaxSize].
 var ErrLarge = fmt.Errorf("larger than %d MiB: check it in parts", MaxSize>>20)
+
+// errTogether is the error of one of several inputs that are larger than [MaxSize] together.
+var errTogether = fmt.Errorf("together with what was read before it %w", ErrLarge)
 
 // Error is what keeps an input from being read. It has nothing of the input's text.
 type Error struct {
@@ -45,6 +48,9 @@ func (e *Error) Unwrap() error { return e.Err }
 func (s *Set) Read(file, text string) error {
 	if len(text) > MaxSize {
 		return &Error{Position{File: file}, ErrLarge}
+	}
+	if s.size += len(text); s.size > MaxSize {
+		return &Error{Position{File: file}, errTogether}
 	}
 	if s.Configs == nil {
 		s.Configs, s.Namespaces = map[workload.Object]*Config{}, map[string]map[string]string{}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,15 +9,13 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/resmap"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"tidemark.dev/tidemark/internal/manifest"
 )
 
 // kustomize builds a kustomization. It is built as the only base of another one, which asks for the origins of objects: they
 // are not to be had otherwise.
-func (s Source) kustomize(set *manifest.Set) error {
+func (s Source) kustomize(ctx context.Context, set *manifest.Set) error {
 	above, err := os.MkdirTemp("", "tidemark-check-")
 	if err != nil {
 		return err
@@ -40,14 +39,10 @@ func (s Source) kustomize(set *manifest.Set) error {
 	if err := os.WriteFile(filepath.Join(above, "kustomization.yaml"), []byte(kustomization), 0o600); err != nil {
 		return err
 	}
-	files := newTree(above)
-	built, err := build(files, above)
+	files := newTree(ctx, above)
+	text, err := build(ctx, files, above)
 	if err != nil {
-		return fmt.Errorf("build kustomization %s: %s", s.Kustomize, s.refused(files, err.Error()))
-	}
-	text, err := built.AsYaml()
-	if err != nil {
-		return fmt.Errorf("build kustomization %s: %s", s.Kustomize, s.refused(files, err.Error()))
+		return fmt.Errorf("build kustomization %s: %w", s.Kustomize, s.refusal(ctx, files, err))
 	}
 	if err := set.Read(s.Kustomize, string(text)); err != nil {
 		return err
@@ -56,40 +51,82 @@ func (s Source) kustomize(set *manifest.Set) error {
 	return nil
 }
 
-// build builds a kustomization. Kustomize panics on some input that it does not expect.
-func build(files filesys.FileSystem, dir string) (built resmap.ResMap, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errPanic
+// build builds a kustomization and gives the objects as YAML. Kustomize knows no context, and panics on some input that it does not
+// expect.
+func build(ctx context.Context, files *tree, dir string) ([]byte, error) {
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		r := result{err: errPanic}
+		defer func() {
+			_ = recover() // the error says it
+			done <- r
+		}()
+		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, dir)
+		if err != nil {
+			r.err = err
+			return
 		}
+		r.text, r.err = built.AsYaml()
 	}()
-	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, dir)
+	select {
+	case r := <-done:
+		return r.text, errors.Join(files.refused, r.err)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 var errPanic = errors.New("kustomize failed")
+
+// refusal is why a kustomization is not built: a bound, else what kustomize minds.
+func (s Source) refusal(ctx context.Context, files *tree, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err() // the build may still be going on
+	case files.refused == nil:
+		return errors.New(s.refused(files, err.Error()))
+	}
+	at, failed := s.relative(files.at)
+	if failed != nil {
+		return files.refused
+	}
+	return fmt.Errorf("%s: %w", at, files.refused)
+}
 
 // origin is a path relative to the kustomization above as one relative to the source's directory.
 func (s Source) origin(above, source string) string {
 	if strings.Contains(source, "://") {
 		return source
 	}
-	dir, err := filepath.Abs(s.path("."))
-	if err != nil {
-		return source
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return source
-	}
-	relative, err := filepath.Rel(dir, filepath.Join(above, source))
+	relative, err := s.relative(filepath.Join(above, source))
 	if err != nil {
 		return source
 	}
 	return relative
 }
 
+// relative is a path relative to the source's directory.
+func (s Source) relative(path string) (string, error) {
+	dir, err := filepath.Abs(s.path("."))
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	return filepath.Rel(dir, path)
+}
+
+// kustomizationFiles are the names that a kustomization's file may have.
+var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
 // IsKustomization reports whether a directory has a kustomization.
 func IsKustomization(dir string) bool {
-	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+	for _, name := range kustomizationFiles {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			return true
 		}

@@ -72,13 +72,6 @@ func (s Source) refused(t *tree, message string) string {
 // place is where kustomize's message is about, relative to the source's directory: the last file or directory that it names of those
 // that it was asked for; "" for none.
 func (s Source) place(t *tree, message string) string {
-	dir, err := filepath.Abs(s.path("."))
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if err != nil {
-		return ""
-	}
 	found, end := "", -1
 	for _, asked := range t.asked {
 		at := strings.LastIndex(message, asked)
@@ -93,7 +86,7 @@ func (s Source) place(t *tree, message string) string {
 	if t.last != "" && filepath.Dir(t.last) != t.above && strings.HasPrefix(t.last, found) && strings.Contains(message, filepath.Base(t.last)) {
 		found = t.last // messages about what is in a file name it as the kustomization does
 	}
-	relative, err := filepath.Rel(dir, found)
+	relative, err := s.relative(found)
 	if found == "" || err != nil || credential.Shaped(relative) {
 		return ""
 	}

@@ -41,7 +41,7 @@ type Source struct {
 // Read adds the manifests to a set. Their positions name files as the source does, relative to its directory.
 func (s Source) Read(ctx context.Context, set *manifest.Set) error {
 	if s.Kustomize != "" {
-		return s.kustomize(set)
+		return s.kustomize(ctx, set)
 	}
 	if s.Command != "" {
 		return s.run(ctx, set)
@@ -121,14 +121,7 @@ func into(name, path string, first bool, set *manifest.Set) error {
 }
 
 func (s Source) inDirectory(name, path string, set *manifest.Set) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return without(err, s.Dir)
-	}
-	if info.Size() > manifest.MaxSize {
-		return fmt.Errorf("%s: %w", name, manifest.ErrLarge)
-	}
-	data, err := os.ReadFile(path) //nolint:gosec // the caller names it
+	data, err := ReadFile(path)
 	if err != nil {
 		return without(err, s.Dir)
 	}
@@ -197,5 +190,5 @@ func (s Source) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // it was only read
-	return root.ReadFile(name)
+	return bounded(root.Stat, root.Open, name, manifest.MaxSize)
 }
