@@ -3,6 +3,7 @@ package keys
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -76,24 +77,29 @@ func byName(name string) (Format, bool) {
 }
 
 // guess tells the format of a value by itself. What it cannot tell is text, which is no loss to speak of: run.sh and nginx.conf
-// are other languages, whatever some of their lines look like.
+// are other languages, whatever some of their lines look like. A template may become settings, though.
 func guess(key, value string) File {
-	format := sniff(path.Ext(key), strings.TrimSpace(value))
-	f := File{Format: format}
-	if format == Text {
-		return f
+	f := File{Format: sniff(path.Ext(key), strings.TrimSpace(value))}
+	if f.Format != Text {
+		f.read(key, value)
 	}
-	f.read(key, value)
 	for _, d := range f.Documents {
 		if _, isMap := d.(map[string]any); !isMap {
 			return File{Format: Text}
 		}
 	}
-	if f.Opaque != "" {
-		return File{Format: Text}
+	if f.Format != Text && f.Opaque == "" {
+		return f
+	}
+	f = File{Format: Text}
+	if slices.Contains(configExtensions, path.Ext(key)) && strings.Contains(strings.TrimSpace(value), "\n") && strings.Contains(value, "{{") {
+		f.Opaque = "looks like a template"
 	}
 	return f
 }
+
+// configExtensions are those of keys that may hold settings in any format, or templates of them.
+var configExtensions = []string{"", ".conf", ".cfg", ".cnf", ".config", ".tmpl", ".tpl", ".gotmpl"}
 
 var (
 	assignment = regexp.MustCompile(`^[\w.-]+\s*=`)

@@ -49,6 +49,13 @@ func TestFlatten(t *testing.T) {
 		"properties with a broken escape are opaque":    {"a.properties", "a = \\uZZZZ\n", "opaque: is not valid Java properties"},
 		"dotenv with something else in it is opaque":    {"a.env", "this is no setting\n", "opaque: is not valid dotenv"},
 		"INI with an unclosed section is opaque":        {"a.ini", "[s\n", "opaque: is not valid INI"},
+		"a template without a name is opaque":           {"config", "a: {{ .Values.x }}\n{{- if y }}\nb: 1\n", "opaque: looks like a template"},
+		"a template in a .conf is opaque":               {"app.conf", "{{ if y }}\na=1\n{{ end }}\n", "opaque: looks like a template"},
+		"a template of a file is opaque":                {"app.yaml.tmpl", "a: {{ x }}\nb: 1\n", "opaque: looks like a template"},
+		"a template of JSON is opaque":                  {"config", "{\n\"a\": {{ x }}\n}\n", "opaque: looks like a template"},
+		"a line with braces is a value":                 {"GREETING", "hello {{ name }}", "GREETING"},
+		"a script with braces is none":                  {"run.sh", "docker ps --format '{{.ID}}'\necho\n", "run.sh"},
+		"settings with braces are read":                 {"config", "a: '{{ x }}'\nb: c\n", "config:a config:b"},
 		"a template without braces in YAML still reads": {"a.yaml", "a: \"{{ x }}\"\n", "a.yaml:a"},
 	} {
 		t.Run(name, func(t *testing.T) {
