@@ -66,7 +66,7 @@ func (p pair) write(t *testing.T, file string) {
 
 func release(t *testing.T, name, text string) check.Release {
 	t.Helper()
-	set := &manifest.Set{Kinds: manifest.Kinds()}
+	set := &manifest.Set{Kinds: manifest.Kinds(), Rendered: strings.Contains(text, "# Source: ")}
 	file := name + ".yaml"
 	if strings.Contains(text, "runs-on:") {
 		file = ".github/workflows/deploy.yaml"

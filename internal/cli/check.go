@@ -256,7 +256,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	result := check.Run(check.Input{Before: in.before, After: in.after, Mode: o.mode, Modes: in.modes, Severities: o.severities, Now: o.now})
 	r := report.Report{Result: result, Before: o.releases(in.before), After: in.after.Name, Version: o.version}
 	if o.output != report.Text && o.output != report.Wide {
-		r.Locate = newLocator().locate // people are where they are, machines at the top of the repository
+		r.Locate = newLocator(o.source.Command).locate // people are where they are, machines at the top of the repository
 	}
 	if o.output != report.JSON {
 		for _, remark := range result.Remarks {

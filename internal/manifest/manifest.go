@@ -16,7 +16,8 @@ type Position struct {
 	File string
 	// Line counts from 1; 0 where not known.
 	Line int
-	// Source is the file that it was rendered from, by helm's comment or kustomize's origin; "" where there is none.
+	// Source is the file that it was rendered from, by helm's comment or kustomize's origin; "" where there is none, or where
+	// what was read is a file by itself.
 	Source string
 }
 
@@ -111,6 +112,9 @@ type Set struct {
 	Kinds []Kind
 	// Namespace of objects that name none.
 	Namespace string
+	// Rendered says that what is read comes from a program rather than from files, so that the sources it names are where
+	// something stands.
+	Rendered bool
 	// Lenient passes documents that are no objects over without a remark.
 	Lenient bool
 

@@ -16,7 +16,7 @@ import (
 
 func read(t *testing.T, text string) *manifest.Set {
 	t.Helper()
-	s := &manifest.Set{Kinds: manifest.Kinds()}
+	s := &manifest.Set{Kinds: manifest.Kinds(), Rendered: true}
 	if err := s.Read("in.yaml", text); err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +154,43 @@ func TestOriginOfKustomizeIsTheSource(t *testing.T) {
 		if c.Source != "base/config.yaml" || len(c.Annotations) > 0 {
 			t.Errorf("source %q, annotations %v", c.Source, c.Annotations)
 		}
+	}
+}
+
+// What is committed stands in the file that it is committed in, whatever rendered it.
+func TestAFileByItselfHasNoSource(t *testing.T) {
+	t.Parallel()
+	s := &manifest.Set{Kinds: manifest.Kinds()}
+	text := "---\n# Source: web/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n---\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\n  annotations:\n    config.kubernetes.io/origin: |\n      path: base/config.yaml\n"
+	if err := s.Read("in.yaml", text); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"in.yaml:3", "in.yaml:8"} {
+		if c := s.Sorted()[i]; c.Source != "" || c.Position.String() != want || len(c.Annotations) > 0 {
+			t.Errorf("%s is at %s, with annotations %v", c.Name, c.Position, c.Annotations)
+		}
+	}
+}
+
+// Text of an object is no comment of helm's.
+func TestSourceStandsBeforeTheObject(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ head, want string }{
+		"first":              {"# Source: web/a.yaml\n", "web/a.yaml"},
+		"after comments":     {"\n# note\n\n# Source: web/a.yaml\r\n", "web/a.yaml"},
+		"with blanks in it":  {"# Source: MARKER and more\n", ""},
+		"within the object":  {"metadata: {name: a}\n# Source: MARKER\n", ""},
+		"in a quoted scalar": {"data: {a: \"x\n# Source: MARKER\n\"}\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, config := range read(t, c.head+"apiVersion: v1\nkind: ConfigMap\n").Sorted() {
+				if config.Source != c.want {
+					t.Errorf("source %q, want %q", config.Source, c.want)
+				}
+			}
+		})
 	}
 }
 

@@ -73,7 +73,10 @@ func (s *Set) readers(file string, documents []document) []*reader {
 		workers.Go(func() {
 			for i := range work {
 				d := documents[i]
-				r := &reader{set: s, at: Position{File: file, Line: d.line, Source: d.source}}
+				r := &reader{set: s, at: Position{File: file, Line: d.line}}
+				if s.Rendered {
+					r.at.Source = d.source
+				}
 				r.err = r.document(d)
 				readers[i] = r
 			}
@@ -231,7 +234,9 @@ func (r *reader) position(n *yaml.Node, annotations map[string]string) Position 
 	p := r.at
 	p.Line += n.Line - 1
 	if origin, has := annotations[annotationOrigin]; has {
-		p.Source = originPath(origin)
+		if r.set.Rendered {
+			p.Source = originPath(origin)
+		}
 		delete(annotations, annotationOrigin)
 	}
 	return p

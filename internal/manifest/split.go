@@ -53,16 +53,17 @@ func split(text string) []document {
 	return out
 }
 
-// helmSource is the file that helm's comment names; "" where there is none.
+// helmSource is the file that helm's comment names, which stands before the object; "" where there is none.
 func helmSource(text string) string {
-	const comment = "# Source: "
-	rest, found := strings.CutPrefix(text, comment)
-	if !found {
-		_, rest, _ = strings.Cut(text, "\n"+comment)
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	if source := strings.TrimSpace(line); !strings.ContainsAny(source, " \t") {
-		return source
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		source, found := strings.CutPrefix(line, "# Source: ")
+		switch {
+		case found && !strings.ContainsAny(source, " \t"):
+			return source
+		case line != "" && !strings.HasPrefix(line, "#"):
+			return ""
+		}
 	}
 	return ""
 }

@@ -41,10 +41,10 @@ type Source struct {
 // Read adds the manifests to a set. Their positions name files as the source does, relative to its directory.
 func (s Source) Read(ctx context.Context, set *manifest.Set) error {
 	if s.Kustomize != "" {
-		return s.kustomize(ctx, set)
+		return s.rendered(set, func(set *manifest.Set) error { return s.kustomize(ctx, set) })
 	}
 	if s.Command != "" {
-		return s.run(ctx, set)
+		return s.rendered(set, func(set *manifest.Set) error { return s.run(ctx, set) })
 	}
 	for _, file := range s.Files {
 		if err := s.read(file, set); err != nil {
@@ -54,9 +54,16 @@ func (s Source) Read(ctx context.Context, set *manifest.Set) error {
 	return nil
 }
 
+// rendered reads what a program wrote.
+func (s Source) rendered(set *manifest.Set, read func(*manifest.Set) error) error {
+	set.Rendered = true
+	defer func() { set.Rendered = false }()
+	return read(set)
+}
+
 func (s Source) read(file string, set *manifest.Set) error {
 	if file == Stdin {
-		return readAll("stdin", s.In, 0, set)
+		return s.rendered(set, func(set *manifest.Set) error { return readAll("stdin", s.In, 0, set) })
 	}
 	path := s.path(file)
 	info, err := os.Stat(path)

@@ -145,7 +145,7 @@ func TestFilesAsWindowsHasThem(t *testing.T) {
 	}
 	dir := files(t, "marked.yaml", "\ufeff"+text, "wide.yaml", wide.String())
 	for name, want := range map[string][]string{
-		"marked.yaml": {"a at web/templates/a.yaml", "b at marked.yaml:10"}, "wide.yaml": {"a at wide.yaml:3", "b at wide.yaml:10"},
+		"marked.yaml": {"a at marked.yaml:3", "b at marked.yaml:10"}, "wide.yaml": {"a at wide.yaml:3", "b at wide.yaml:10"},
 	} {
 		if placed, remarks, err := read(render.Source{Files: []string{name}, Dir: dir}); err != nil || !slices.Equal(placed, want) || len(remarks) > 0 {
 			t.Errorf("%v: read %q with remarks %q", err, placed, remarks)
