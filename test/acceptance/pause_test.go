@@ -3,6 +3,7 @@ package acceptance
 import (
 	"strings"
 	"testing"
+	"time"
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/test/scenario"
@@ -51,6 +52,40 @@ func (s *scene) pausedAndResumed(scope ...string) {
 	s.rolledOut("deployment/web")
 	s.caughtUp()
 	s.revisionsAre("deployment/web", 2)
+}
+
+// stopsWithin is how long after its command a pause may take to stop every write.
+const stopsWithin = time.Second
+
+func TestAPauseStopsEveryWriteWithinASecond(t *testing.T) {
+	v := alone(t)
+	c := v.control("--settle=0") // a change that the pause does not stop is written at once
+	var scenes []*scene
+	for _, scope := range []string{"workload", "namespace", "all"} {
+		s := v.open("pause-within-"+scope, v1.ModeRoll)
+		s.controller = c
+		s.apply(webConfig + program("deployment/web", 0, readsWeb))
+		scenes = append(scenes, s)
+	}
+	for i, scope := range [][]string{
+		{"deployment/web", "-n", scenes[0].Namespace}, {"-n", scenes[1].Namespace}, {"--all"},
+	} {
+		s := scenes[i]
+		s.known("deployment/web")
+		s.set("web", "MODE", "two")
+		s.stampedAgain("deployment/web", "")
+		before := s.get("deployment/web")
+
+		s.tidemark(append([]string{"pause"}, scope...)...)
+		time.Sleep(stopsWithin)
+		s.set("web", "MODE", "three")
+
+		s.tells("deployment/web", "Held", "paused") // so it has seen the change
+		s.sameStamp("deployment/web", before)
+	}
+	last := scenes[2].stamp("deployment/web")
+	scenes[2].tidemark("resume", "--all")
+	scenes[2].stampedAgain("deployment/web", last)
 }
 
 // tidemark runs the command line.
