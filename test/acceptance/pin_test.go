@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,18 @@ func TestARevisionThatComesBackReadsItsOwnConfiguration(t *testing.T) {
 			}
 			s.verdict(web, "in-step")
 		})
+	}
+}
+
+// staysBack fails the test unless the ConfigMap web is held back, alone, on the copy that a rollback left the workload on.
+func (s *scene) staysBack(object, copied string) {
+	s.t.Helper()
+	if pin := s.pinsOf(object)[configMapOf(s.Namespace, "web")]; pin != copied {
+		s.t.Errorf("%s is pinned to %s, want %s as the rollback left it", object, pin, copied)
+	}
+	want := []string{"configmap/" + s.Namespace + "/web"}
+	if status := s.verdict(object, "rolled-back"); !slices.Equal(status.HeldBack, want) {
+		s.t.Errorf("held back of %s is %v, want %v", object, status.HeldBack, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/lab/client/labtest"
+	"tidemark.dev/tidemark/test/scenario"
 )
 
 // many is the manifest of n Deployments without pods, web-0 and so on, each with a ConfigMap of its own.
@@ -69,13 +71,7 @@ func TestAChangeOfLeaderWritesNothing(t *testing.T) {
 	before := s.resourceVersions(n)
 
 	s.must(leader.Stop())
-	s.eventually("the other instance to lead", func() error {
-		leads, err := next.Leads(t.Context())
-		if err == nil && !leads {
-			err = errors.New("it does not")
-		}
-		return err
-	})
+	s.eventually("the other instance to lead", func() error { return leads(t.Context(), next) })
 	s.caughtUp()
 	s.unchanged(before)
 }
@@ -216,6 +212,69 @@ func TestWhatIsBehindWhenTidemarkFirstSeesItIsLeftToPeople(t *testing.T) {
 	s.loads(mode, map[string]int{"three": 2})
 	s.rolledOut("deployment/web")
 	s.revisionsAre("deployment/web", 2)
+}
+
+// What was rolled back is known to whichever instance leads, and to one that starts anew: it follows from the record alone.
+func TestWhatWasRolledBackStaysSoOverAChangeOfLeaderAndARestart(t *testing.T) {
+	v := alonePinned(t)
+	leader, next := v.control(), v.standBy()
+	s := v.open("stays-back", v1.ModePin)
+	s.controller = leader
+	workloads := []string{"deployment/web", "statefulset/db", "daemonset/agent"}
+	const pods = 2 + 2 + nodes
+	s.apply(webConfig + edition(workloads[0], 2, "web:1") + edition(workloads[1], 2, "web:1") + edition(workloads[2], 0, "web:1"))
+	first := map[string]string{}
+	for _, w := range workloads {
+		first[w] = s.pinned(w, "web", "")
+	}
+	s.rolledOut(workloads...)
+	s.set("web", "MODE", "two")
+	s.loads(mode, map[string]int{"two": pods})
+	s.rolledOut(workloads...)
+	for _, w := range workloads {
+		s.kubectl("rollout", "undo", w)
+		s.tells(w, "RolledBack", "configmap/web")
+	}
+	s.loads(mode, map[string]int{"one": pods})
+	s.rolledOut(workloads...)
+	s.caughtUp()
+	before := map[string]*unstructured.Unstructured{}
+	for _, w := range workloads {
+		before[w] = s.get(w)
+	}
+	stays := func() {
+		t.Helper()
+		s.caughtUp()
+		for _, w := range workloads {
+			s.staysBack(w, first[w])
+			s.sameStamp(w, before[w])
+			if was, now := before[w].GetGeneration(), s.get(w).GetGeneration(); now != was {
+				t.Errorf("somebody wrote to the spec of %s: generation %d, before %d", w, now, was)
+			}
+		}
+	}
+	stays()
+
+	s.must(leader.Stop())
+	s.controller = next
+	s.eventually("the other instance to lead", func() error { return leads(t.Context(), next) })
+	stays()
+
+	s.must(next.Stop())
+	s.controller = v.control()
+	stays()
+
+	s.apply(edition(workloads[0], 2, "web:3")) // a release ends it, whoever noted it
+	s.loads(mode, map[string]int{"one": pods - 2, "two": 2})
+}
+
+// leads is an error while the instance does not lead.
+func leads(ctx context.Context, c *scenario.Controller) error {
+	leads, err := c.Leads(ctx)
+	if err == nil && !leads {
+		err = errors.New("it does not")
+	}
+	return err
 }
 
 // resourceVersions are those of the Deployments of [many].
