@@ -257,15 +257,14 @@ func accuse(settings keys.Settings) map[keys.Path]string {
 	return accused
 }
 
-// pipelines finds CI workflows that cancel their deploys.
+// pipelines finds jobs of CI workflows that are cancelled while they deploy.
 func (c *checker) pipelines() {
 	for _, p := range c.After.Set.Pipelines {
-		if p.Job == "" {
-			continue
+		for _, d := range p.Deploys {
+			c.add(Finding{
+				Rule: CancelInProgress, Object: "job/" + d.Job, At: d.Position, comments: d.Comments,
+				Why: fmt.Sprintf("Job %s deploys, and %s lets a newer run cancel it in the middle.", d.Job, d.Cancelled),
+			})
 		}
-		c.add(Finding{
-			Rule: CancelInProgress, Object: "job/" + p.Job, At: p.Position, comments: p.Comments,
-			Why: fmt.Sprintf("Job %s deploys, and %s lets a newer run cancel it in the middle.", p.Job, p.Cancelled),
-		})
 	}
 }

@@ -139,7 +139,8 @@ var rules = []Rule{
 	},
 	{
 		CancelInProgress, Warning, "A CI workflow cancels a run while it may be deploying.",
-		"A job with a deploying command is in a GitHub workflow with cancel-in-progress, or is interruptible in GitLab CI. Not where the command runs under tidemark guard.",
+		"A job with a deploying command is in a GitHub workflow with cancel-in-progress, or is interruptible in GitLab CI. Not where the command runs under " +
+			"tidemark guard, or only tries. An excuse in a comment is for the job that it stands with, or for all where it stands with none.",
 		"Let deploys queue: switch cancellation off for the job that deploys, or run its command under tidemark guard.", false,
 	},
 	{

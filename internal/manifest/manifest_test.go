@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -288,10 +289,44 @@ func BenchmarkRead10MB(b *testing.B) {
 	}
 }
 
+// A script is parsed, so it is bounded before that.
+func TestHostileScriptsAreReadSoon(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"parentheses":    strings.Repeat("(", 60_000),
+		"substitutions":  strings.Repeat("$(", 30_000),
+		"conditions":     strings.Repeat("if ", 10_000),
+		"braces":         strings.Repeat("{ ", 30_000),
+		"backquotes":     strings.Repeat("`", 60_000),
+		"quotes":         strings.Repeat("sh -c '\"", 8_000),
+		"here-documents": strings.Repeat("cat <<A\n", 8_000),
+		"a large script": strings.Repeat("kubectl get pods\n", 1<<14),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, err := json.Marshal(map[string]any{
+				"on": "push", "concurrency": map[string]any{"cancel-in-progress": true}, "jobs": map[string]any{"a": map[string]any{"steps": []any{map[string]any{"run": script}}}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			s := &manifest.Set{}
+			if err := s.Read("in.yaml", string(text)); err != nil || len(s.Pipelines) != 1 || len(s.Pipelines[0].Deploys) != 0 {
+				t.Errorf("%v: %+v", err, s.Pipelines)
+			}
+			if took := time.Since(begun); took > 20*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
 // FuzzRead reads whatever; it must end, and errors have a place.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		stream, "", "---\n---", "kind: List\napiVersion: v1\nitems: [null, {kind: Pod, apiVersion: v1, spec: {containers: [{}]}}, *x]",
+		"on: push\nconcurrency: {cancel-in-progress: true}\njobs:\n  a:\n    steps: [{run: \"if x; then sh -c 'helm -n a \\\\\n upgrade'; fi # $(${{ y }})\"}]\n  # tidemark\n  b: {steps: [{run: \"`helm\"}]}\nenv: x\n",
 		"on: push\njobs:\n  a: {concurrency: {cancel-in-progress: true}, steps: [{run: kubectl apply}]}\n", "stages: []\nd: {interruptible: true, script: [[helm upgrade]]}",
 		"kind: ConfigMap\napiVersion: v1\nmetadata: []\ndata: {a: [b], c: 1}\nbinaryData: x\n", "kind: Secret\napiVersion: v1\ndata: {a: '!'}\nmetadata: {annotations: {config.kubernetes.io/origin: 'path: x'}}",
 		"kind: Deployment\napiVersion: apps/v1\nspec: &a {template: *a}", "\ufeffkind: Pod\r\napiVersion: v1\r\n", "--- {kind: Namespace, apiVersion: v1}\n",

@@ -3,63 +3,134 @@ package manifest
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Pipeline is a CI workflow that has a job which deploys.
+// Pipeline is a CI workflow.
 type Pipeline struct {
 	Position
-	// Job deploys, and Cancelled says that a newer run cancels it while it does, with the words for where that is set.
-	Job       string
+	// Deploys are the jobs that deploy and that a newer run cancels while they do, in the order of their names.
+	Deploys []Deploy
+}
+
+// Deploy is a job that deploys.
+type Deploy struct {
+	Position
+	Job string
+	// Cancelled are the words for where it is set that a newer run cancels it.
 	Cancelled string
-	// Comments are those of the document, for excuses.
+	// Comments may excuse it: those that stand with the job, and those that stand with none.
 	Comments []string
 }
 
-// deploys matches a command that changes a cluster.
-var deploys = regexp.MustCompile(`\b(helm\s+(upgrade|install|rollback|uninstall)|helmfile\s+(apply|sync)|kubectl\s+(\S+\s+)*(apply|create|replace|patch|set|rollout)|` +
-	`kustomize\s+build.*kubectl|kapp\s+deploy|skaffold\s+(run|deploy)|argocd\s+app\s+sync|flux\s+reconcile|terraform\s+apply|tofu\s+apply|pulumi\s+up)\b`)
-
-// guarded matches one that is run under guard, which records an interrupted deploy.
-var guarded = regexp.MustCompile(`\btidemark\s+guard\b`)
-
-// pipelineOf finds a deploying job that a newer run cancels; nil where the document is no CI workflow or has no such job.
+// pipelineOf reads a CI workflow; nil where the document is none.
 func pipelineOf(at Position, d document, n *yaml.Node, m map[string]any) *Pipeline {
-	var p *Pipeline
+	p := &Pipeline{Position: at}
 	jobs, isMap := m["jobs"].(map[string]any)
 	switch {
 	case isMap && (m["on"] != nil || m["true"] != nil):
-		p = github(m, jobs)
-		n = field(n, "jobs")
+		p.Deploys, n = github(m, jobs), field(n, "jobs")
 	case strings.HasPrefix(path.Base(at.File), ".gitlab-ci"), m["stages"] != nil:
-		p = gitlab(m)
+		p.Deploys, jobs = gitlab(m), m
 	default:
 		return nil
 	}
-	p.Position = at
-	if p.Job != "" && n != nil {
-		for _, k := range n.Content {
-			if k.Value == p.Job {
-				p.Line += k.Line - 1
-				break
-			}
-		}
+	if len(p.Deploys) == 0 {
+		return p
 	}
-	for line := range strings.Lines(d.text) {
-		if _, comment, found := strings.Cut(line, "#"); found {
-			p.Comments = append(p.Comments, strings.TrimSpace(comment))
+	spans, comments := spansOf(n, jobs, d), commentsOf(d)
+	for i := range p.Deploys {
+		job := &p.Deploys[i]
+		own, has := spans[job.Job]
+		if job.Position = at; has {
+			job.Line += own.key - 1
+		}
+		for line, comment := range comments {
+			_, others := spans.at(line)
+			if own.has(line) || !others {
+				job.Comments = append(job.Comments, comment)
+			}
 		}
 	}
 	return p
 }
 
+// span are the lines of a job within its document, from 1: from the comments above its name up to the next one's.
+type span struct{ begin, key, end int }
+
+func (s span) has(line int) bool { return s.begin <= line && line < s.end }
+
+type spans map[string]span
+
+// at finds the job that a line belongs to.
+func (s spans) at(line int) (string, bool) {
+	for name, lines := range s {
+		if lines.has(line) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// spansOf finds the lines of jobs, which are fields of a node; of none where the node is not there, because it is merged in.
+func spansOf(n *yaml.Node, jobs map[string]any, d document) spans {
+	out := spans{}
+	if n == nil {
+		return out
+	}
+	lines := strings.Split(d.text, "\n")
+	begin := func(key int) int {
+		for key >= 2 && strings.HasPrefix(strings.TrimSpace(lines[key-2]), "#") {
+			key--
+		}
+		return key
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if job, _ := jobs[key.Value].(map[string]any); job == nil || job["steps"] == nil && job["script"] == nil && job["uses"] == nil {
+			continue
+		}
+		end := len(lines) + 1
+		if i+2 < len(n.Content) {
+			end = begin(n.Content[i+2].Line)
+		} else if after := outdented(lines, key); after > 0 {
+			end = begin(after)
+		}
+		out[key.Value] = span{begin(key.Line), key.Line, end}
+	}
+	return out
+}
+
+// outdented is the first line after a key that stands further left and is no comment; 0 where there is none.
+func outdented(lines []string, key *yaml.Node) int {
+	for i := key.Line; i < len(lines); i++ {
+		text := strings.TrimLeft(lines[i], " ")
+		if strings.TrimSpace(text) != "" && text[0] != '#' && len(lines[i])-len(text)+1 < key.Column {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// commentsOf are the comments of a document by their lines.
+func commentsOf(d document) map[int]string {
+	out := map[int]string{}
+	line := 0
+	for text := range strings.Lines(d.text) {
+		line++
+		if _, comment, found := strings.Cut(text, "#"); found {
+			out[line] = strings.TrimSpace(comment)
+		}
+	}
+	return out
+}
+
 // github looks through a workflow of GitHub Actions.
-func github(m, jobs map[string]any) *Pipeline {
-	p := &Pipeline{}
+func github(m, jobs map[string]any) []Deploy {
+	var out []Deploy
 	for _, name := range slices.Sorted(maps.Keys(jobs)) {
 		job := object(jobs, name)
 		where := ""
@@ -69,12 +140,11 @@ func github(m, jobs map[string]any) *Pipeline {
 		case cancels(m["concurrency"]):
 			where = "concurrency.cancel-in-progress of the workflow"
 		}
-		if where != "" && slices.ContainsFunc(steps(job), isDeploy) {
-			p.Job, p.Cancelled = name, where
-			return p
+		if where != "" && deploysInSteps(job) {
+			out = append(out, Deploy{Job: name, Cancelled: where})
 		}
 	}
-	return p
+	return out
 }
 
 func cancels(concurrency any) bool {
@@ -88,23 +158,19 @@ func cancels(concurrency any) bool {
 	return false
 }
 
-// steps gives the commands of a job's steps, and the actions that they use.
-func steps(job map[string]any) []string {
-	var out []string
+// deploysInSteps looks through the commands of a job's steps, and the actions that they use.
+func deploysInSteps(job map[string]any) bool {
 	list, _ := job["steps"].([]any)
-	for _, s := range list {
+	return slices.ContainsFunc(list, func(s any) bool {
 		step, _ := s.(map[string]any)
-		out = append(out, text(step, "run"))
-		if uses := text(step, "uses"); strings.Contains(uses, "helm-deploy") || strings.Contains(uses, "k8s-deploy") {
-			out = append(out, "helm upgrade")
-		}
-	}
-	return out
+		uses := text(step, "uses")
+		return strings.Contains(uses, "helm-deploy") || strings.Contains(uses, "k8s-deploy") || deploys(text(step, "run"))
+	})
 }
 
 // gitlab looks through a pipeline of GitLab CI.
-func gitlab(m map[string]any) *Pipeline {
-	p := &Pipeline{}
+func gitlab(m map[string]any) []Deploy {
+	var out []Deploy
 	defaults, _ := object(m, "default")["interruptible"].(bool)
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		job := object(m, name)
@@ -112,12 +178,11 @@ func gitlab(m map[string]any) *Pipeline {
 		if !set {
 			interruptible = defaults
 		}
-		if interruptible && slices.ContainsFunc(lines(job["script"]), isDeploy) {
-			p.Job, p.Cancelled = name, "interruptible"
-			return p
+		if interruptible && deploys(strings.Join(slices.Concat(lines(job["before_script"]), lines(job["script"])), "\n")) {
+			out = append(out, Deploy{Job: name, Cancelled: "interruptible"})
 		}
 	}
-	return p
+	return out
 }
 
 func lines(v any) []string {
@@ -132,8 +197,4 @@ func lines(v any) []string {
 		return out
 	}
 	return nil
-}
-
-func isDeploy(command string) bool {
-	return deploys.MatchString(command) && !guarded.MatchString(command)
 }
