@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -36,9 +37,13 @@ type Finding struct {
 	At manifest.Position
 	// Excused is why it does not count; nil where it does.
 	Excused *Excuse
-	// Fingerprint stays the same while the finding does, wherever its line moves.
+	// Fingerprint stays the same while the finding does, wherever its line moves, whatever it is compared with.
 	Fingerprint string
 
+	// place tells objects of one name apart; "" where nothing else has the name.
+	place string
+	// also are the names of further releases with which it is the same.
+	also []string
 	// annotations that may excuse it.
 	excusable []map[string]string
 	comments  []string
@@ -50,10 +55,27 @@ const (
 	possible = "possible"
 )
 
-// fingerprint is of what the finding is about, not of where it stands.
+// fingerprint is of what the finding is about: not of where it stands, nor of the release before, which has another name each time.
+// Nor does the version in an object's name count.
 func (f *Finding) fingerprint() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{string(f.Rule), f.Object, f.Workload, f.Key, f.To, f.Before}, "\x00")))
+	sum := sha256.Sum256([]byte(f.about(versioned.ReplaceAllString(f.Object, ""), path.Base(f.place))))
 	return hex.EncodeToString(sum[:16])
+}
+
+func (f *Finding) about(object, place string) string {
+	return strings.Join([]string{string(f.Rule), object, f.Workload, f.Key, f.To, place}, "\x00")
+}
+
+// join takes in that the finding is there with another release before, too. The surer one stays.
+func (f *Finding) join(other Finding) {
+	sure := []string{possible, keys.Low.String(), keys.Medium.String(), keys.High.String(), certain}
+	if slices.Index(sure, other.Confidence) > slices.Index(sure, f.Confidence) {
+		other.also = f.also
+		*f, other = other, *f
+	}
+	if other.Before != f.Before && !slices.Contains(f.also, other.Before) {
+		f.also = append(f.also, other.Before)
+	}
 }
 
 // shown is the name of a setting as it may be shown: of a Secret the key only, and no part that looks like a credential.
@@ -88,7 +110,7 @@ func objectText(o workload.Object) string { return o.Relative("") }
 // finish excuses, sets severities, leaves out what is off or said twice, and sorts by place.
 func finish(found []Finding, severities map[RuleID]Severity, now time.Time) []Finding {
 	found = append(found, invalidExcuses(found)...)
-	seen := map[string]bool{}
+	said := map[string]int{}
 	out := found[:0:0]
 	for _, f := range found {
 		rule, _ := RuleOf(f.Rule)
@@ -96,12 +118,22 @@ func finish(found []Finding, severities map[RuleID]Severity, now time.Time) []Fi
 		f.Fix = cmp.Or(f.Fix, rule.Fix)
 		f.Confidence = cmp.Or(f.Confidence, certain)
 		f.Fingerprint = f.fingerprint()
-		if f.Severity == Off || seen[f.Fingerprint] {
+		if f.Severity == Off {
 			continue
 		}
-		seen[f.Fingerprint] = true
 		f.excuse(now)
+		about := f.about(f.Object, f.place)
+		if i, already := said[about]; already {
+			out[i].join(f)
+			continue
+		}
+		said[about] = len(out)
 		out = append(out, f)
+	}
+	for i := range out {
+		if f := &out[i]; len(f.also) > 0 {
+			f.Why += " It is the same with " + strings.Join(f.also, ", ") + "."
+		}
 	}
 	slices.SortStableFunc(out, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.At.File, b.At.File), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.Rule, b.Rule),

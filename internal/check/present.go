@@ -262,7 +262,7 @@ func (c *checker) pipelines() {
 	for _, p := range c.After.Set.Pipelines {
 		for _, d := range p.Deploys {
 			c.add(Finding{
-				Rule: CancelInProgress, Object: "job/" + d.Job, At: d.Position, comments: d.Comments,
+				Rule: CancelInProgress, Object: "job/" + d.Job, At: d.Position, place: d.File, comments: d.Comments,
 				Why: fmt.Sprintf("Job %s deploys, and %s lets a newer run cancel it in the middle.", d.Job, d.Cancelled),
 			})
 		}
