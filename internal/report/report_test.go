@@ -84,7 +84,7 @@ func TestFormats(t *testing.T) {
 }
 
 // sarifSchema is the published schema of SARIF 2.1.0 with errata 01.
-func sarifSchema(t *testing.T) *jsonschema.Schema {
+func sarifSchema(t testing.TB) *jsonschema.Schema {
 	t.Helper()
 	file, err := os.Open("testdata/sarif-schema-2.1.0.json")
 	if err != nil {

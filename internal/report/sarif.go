@@ -116,7 +116,10 @@ func location(f check.Finding) sarifLocation {
 	}
 }
 
-// uri is a path as a reference relative to the repository.
+// uri is a path as a reference relative to the repository; the URL of a remote base is one by itself.
 func uri(file string) string {
-	return (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath()
+	if remote, err := url.Parse(file); err == nil && remote.Host != "" {
+		return remote.String()
+	}
+	return (&url.URL{Path: filepath.ToSlash(file)}).String()
 }
