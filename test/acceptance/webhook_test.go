@@ -369,6 +369,45 @@ func TestALargeWorkloadIsStampedWithALargeObject(t *testing.T) {
 	}
 }
 
+func TestWithoutThePolicyFirstPinsWaitAndWhatIsPinnedGoesOn(t *testing.T) {
+	v := alonePinned(t)
+	h := v.webhooks(workloadWebhook)
+	s := v.open("no-policy", v1.ModePin)
+	s.controller = h.serve()
+	const old, fresh = "deployment/old", "deployment/fresh"
+	s.apply(webConfig + program(old, 1, readsWeb))
+	first := s.pinned(old, "web", "")
+	s.rolledOut(old)
+
+	v.kubectl("delete", "mutatingadmissionpolicybinding", v1.PolicyPin)
+	s.metricIs(`tidemark_pinning{part="policy"}`, 0)
+	_, warned, err := v.lab.KubectlWithInput(t.Context(), program(fresh, 1, readsWeb), "apply", "-n", s.Namespace, "-f", "-")
+	s.must(err)
+	if !strings.Contains(warned, "it gets no pins yet: nothing makes new pods read what their pins say") {
+		t.Errorf("the writer is told %q", warned)
+	}
+	s.tells(fresh, "Held", "rollout held (pins)")
+	s.rolledOut(fresh)
+	s.set("web", "MODE", "two")
+	second := s.pinned(old, "web", first)
+	s.holds(second, map[string]string{"MODE": "two", "OTHER": "untouched"})
+	s.rolledOut(old)
+	if pins := s.pinsOf(fresh); len(pins) != 0 {
+		t.Errorf("what is new has the pins %v", pins)
+	}
+	s.loads(mode, map[string]int{"two": 1, "one": 1})
+
+	v.kubectl("apply", "-k", manifestPath(t, "deploy/policy/rewriting"))
+	if pin := s.pinned(fresh, "web", ""); pin != second {
+		t.Errorf("what is new is pinned to %s, want %s", pin, second)
+	}
+	s.rolledOut(fresh)
+	s.loads(mode, map[string]int{"two": 2})
+	if n := s.revisions(fresh); n != 2 {
+		t.Errorf("what is new has %d revisions, want 2: the one that it came with, and that of its first pins", n)
+	}
+}
+
 func TestRemovingTidemarkBlocksNoWrite(t *testing.T) {
 	v := alone(t)
 	h := v.webhooks(workloadWebhook, podWebhook)
