@@ -70,7 +70,7 @@ func (d deploy) message() (m notify.Message, once bool) {
 	case d.verdict.Left:
 		m.Key, m.Alert, m.Severity = d.abandoned(), "TidemarkReleaseAbandoned", notify.Page
 		m.Title = fmt.Sprintf("The deploy of release %s probably left revision %d %s: %s", d.Name, newest.Number, newest.Status, ending(d.Lease, d.Life))
-		m.Facts = append(m.Facts, notify.Fact{Name: "remedy", Value: d.remedy()})
+		m.Facts = append(m.Facts, notify.Fact{Name: "remedy", Value: "find out that nothing of its job runs any more, then " + d.remedy()})
 	case d.plan.Action == release.DoReport:
 		m.Key, m.Alert = d.key("pending", strconv.FormatInt(newest.Number, 10)), "TidemarkReleasePending"
 		m.Title = fmt.Sprintf("Release %s needs a person: revision %d is %s, state %s", d.Name, newest.Number, newest.Status, d.verdict.State)

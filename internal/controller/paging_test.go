@@ -133,6 +133,9 @@ func TestTheStarterIsToldWhatBecameOfADeploy(t *testing.T) {
 			if m.Key == "" {
 				return
 			}
+			if probably := strings.Contains(m.Title, "probably"); probably != strings.Contains(strings.Join(factsOf(m), "\n"), "remedy: find out that nothing of its job runs any more") {
+				t.Errorf("nothing proves that it is over, and the remedy is not to look first: %+v", m)
+			}
 			if m.Person != "ann" || !strings.Contains(strings.Join(factsOf(m), "\n"), "job: https://ci.example/1") {
 				t.Errorf("told %+v", m)
 			}
