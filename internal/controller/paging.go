@@ -132,7 +132,11 @@ func (d deploy) about(l *release.Lease) notify.Message {
 		return m
 	}
 	m.Person = l.Starter
-	for _, f := range []notify.Fact{{Name: "started by", Value: l.Starter}, {Name: "job", Value: l.Job}} {
+	podEnd := ""
+	if l == d.Lease { // it is of no deploy before
+		podEnd = d.PodEnd
+	}
+	for _, f := range []notify.Fact{{Name: "started by", Value: l.Starter}, {Name: "job", Value: l.Job}, {Name: "its pod was ended by", Value: podEnd}} {
 		if f.Value != "" {
 			m.Facts = append(m.Facts, f)
 		}

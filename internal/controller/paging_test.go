@@ -185,6 +185,24 @@ func TestAStarterWhoseLeaseAnotherTookIsToldOfTheEnd(t *testing.T) {
 	}
 }
 
+func TestWhatEndedThePodIsToldOfItsOwnDeployAlone(t *testing.T) {
+	d := deployOf(release.Failed, func(d *deploy) {
+		d.PodEnd = "EvictionByEvictionAPI"
+		d.Lease.Signal, d.Lease.Finished = "SIGTERM", &release.Outcome{Time: noon, ExitStatus: 1}
+		d.Formers = []helm.Former{{Lease: release.Lease{Deploy: "d0", Revision: 1}, Taken: noon}}
+	})
+	own, _ := d.message()
+	before := d.overdue()
+	if len(before) != 1 {
+		t.Fatalf("told %+v", before)
+	}
+	for m, want := range map[*notify.Message]bool{&own: true, &before[0]: false} {
+		if told := strings.Contains(strings.Join(factsOf(*m), "\n"), "its pod was ended by: EvictionByEvictionAPI"); told != want {
+			t.Errorf("told %+v", m)
+		}
+	}
+}
+
 func factsOf(m notify.Message) []string {
 	var out []string
 	for _, f := range m.Facts {

@@ -95,6 +95,41 @@ func refusing(kind string, objects ...client.Object) client.Client {
 	})
 }
 
+func TestWhatEndedTheJobPodIsTold(t *testing.T) {
+	job := release.JobPod{Namespace: "ci", Name: "job", UID: "u1", Container: "guard", Node: "n1"}
+	disrupted := func(status corev1.ConditionStatus) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: status, Reason: "EvictionByEvictionAPI", Message: "m"})
+		}
+	}
+	terminated := func(name, reason string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: name, State: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{Reason: reason, Message: "what it printed"},
+			}}}
+		}
+	}
+	evicted := func(p *corev1.Pod) {
+		p.Status.Reason, p.Status.Message = "Evicted", "The node was low on resource: memory."
+	}
+	for name, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want string
+	}{
+		"an eviction":                   {jobPod("u1", disrupted(corev1.ConditionTrue)), "EvictionByEvictionAPI"},
+		"an eviction that did not come": {jobPod("u1", disrupted(corev1.ConditionFalse)), ""},
+		"its kubelet, for want of room": {jobPod("u1", evicted), "Evicted"},
+		"too much memory":               {jobPod("u1", terminated("guard", "OOMKilled")), "OOMKilled"},
+		"too much memory, in a sidecar": {jobPod("u1", terminated("beside", "OOMKilled")), ""},
+		"its own end":                   {jobPod("u1", terminated("guard", "Error")), ""},
+		"an eviction of its namesake":   {jobPod("u2", disrupted(corev1.ConditionTrue)), ""},
+	} {
+		if got := podEnd(t.Context(), fake.NewClientBuilder().WithObjects(tc.pod).Build(), job); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 func TestALifeThatMayNotBeReadIsUnknown(t *testing.T) {
 	job := release.JobPod{Namespace: "ci", Name: "job", UID: "u1", Node: "n1"}
 	for _, kind := range []string{"Pod", "Node"} {

@@ -75,3 +75,29 @@ func answers(node *corev1.Node) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
+
+// podEnd is what ended the pod of a guard's job, as far as it is still there to tell. It is for people alone, and has no message:
+// that may be what a program printed.
+func podEnd(ctx context.Context, c client.Reader, job release.JobPod) string {
+	pod := &corev1.Pod{}
+	if job.UID == "" || c.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: job.Name}, pod) != nil || pod.UID != types.UID(job.UID) {
+		return ""
+	}
+	for _, condition := range pod.Status.Conditions { // an eviction, a preemption, a taint of the node or its shutdown
+		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
+			return condition.Reason
+		}
+	}
+	if pod.Status.Reason != "" {
+		return pod.Status.Reason
+	}
+	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if s.Name == job.Container && s.State.Terminated != nil && s.State.Terminated.Reason == oomKilled {
+			return oomKilled
+		}
+	}
+	return ""
+}
+
+// oomKilled is the kubelet's word for a container that took more memory than it may.
+const oomKilled = "OOMKilled"

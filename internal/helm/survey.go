@@ -51,6 +51,9 @@ type Release struct {
 	release.Input
 	// Foreign names another tool that owns the release and recovers it by its own rules; "" for none, or nothing is pending.
 	Foreign string
+	// PodEnd is what ended the pod of the lease's job, in Kubernetes' words, such as "EvictionByEvictionAPI" or "OOMKilled"; "" where
+	// that is not known.
+	PodEnd string
 	// Formers are deploys before that of the lease whose starters are to be told what became of them.
 	Formers []Former
 }
@@ -111,6 +114,9 @@ func (s Survey) Find(ctx context.Context) (*Sight, error) {
 // evidence reads what proves life or death of what is pending. What cannot be read stays unknown.
 func (s Survey) evidence(ctx context.Context, r *Release, sight *Sight) {
 	v := release.Judge(r.Input)
+	if l := r.Lease; l != nil && (v.Operation != release.NoOperation || l.Cancelled() && r.Now.Sub(l.Finished.Time) < formersKept) {
+		r.PodEnd = podEnd(ctx, s.Client, l.Pod)
+	}
 	if v.Operation == release.NoOperation {
 		return
 	}
