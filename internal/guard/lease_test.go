@@ -240,6 +240,12 @@ func TestWhomToTellOutlivesTheLeaseOfTheirDeploy(t *testing.T) {
 	if kept := helm.Formers(s.read(), s.clock.Now()); len(kept) != 5 || kept[4].Lease.Deploy != "k5" {
 		t.Errorf("of many are kept %+v", kept)
 	}
+	s.clock.Step(25 * time.Hour) // the last was killed so long ago that its starter was told
+	_, _, err := s.take(deploy("late"), 0)
+	s.must(err)
+	if kept := helm.Formers(s.read(), s.clock.Now()); len(kept) > 0 {
+		t.Errorf("of long ago are kept %+v", kept)
+	}
 }
 
 func TestALeaseThatIsHeldIsRefusedWithItsHolder(t *testing.T) {

@@ -48,10 +48,11 @@ func Formers(l *coordinationv1.Lease, now time.Time) []Former {
 }
 
 // EncodeFormers is the annotation for a guard that takes a Lease at now, by the API server's clock: what that kept, and its own
-// deploy unless it ended by itself. It is "" for none.
+// deploy unless it ended by itself, or so long ago that its starter was told. It is "" for none.
 func EncodeFormers(l *coordinationv1.Lease, now time.Time) string {
 	formers := Formers(l, now)
-	if lease, err := DecodeLease(l, now); err == nil && lease.Deploy != "" && (lease.Finished == nil || lease.Cancelled()) {
+	lease, err := DecodeLease(l, now)
+	if err == nil && lease.Deploy != "" && lease.Unchanged < formersKept && (lease.Finished == nil || lease.Cancelled()) {
 		formers = append(formers, Former{*lease, now})
 	}
 	formers = slices.Clone(formers[max(0, len(formers)-maxFormers):])
