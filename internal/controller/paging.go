@@ -50,10 +50,20 @@ func (d *deploys) tellPeople(all []deploy, incomplete bool) {
 		})
 	}
 	d.Notifier.Sync(pagingSource, holds, func(key string) bool {
-		return incomplete || slices.ContainsFunc(all, func(one deploy) bool {
-			return one.watched && (key == silentKey || strings.HasPrefix(key, one.prefix()))
-		})
+		return incomplete || slices.ContainsFunc(all, func(one deploy) bool { return one.keeps(key) })
 	})
+}
+
+// keeps reports whether it is not known now if what holds under the key still does. So it is while a guard is watched, and so with what
+// an earlier deploy left while a newer one is at work: its guard may refuse, and put everything back.
+func (d deploy) keeps(key string) bool {
+	switch {
+	case d.watched:
+		return key == silentKey || strings.HasPrefix(key, d.prefix())
+	case d.verdict.Busy:
+		return strings.HasPrefix(key, d.key("abandoned", "")) && key != d.abandoned()
+	}
+	return false
 }
 
 // message is what people are told of one release; its Key is "" for nothing, and once says that it happened and is over.
@@ -84,7 +94,7 @@ func (d deploy) message() (m notify.Message, once bool) {
 		return notify.Message{}, false
 	}
 	m.Runbook = runbooks + m.Alert + ".md"
-	return m, once
+	return m, false
 }
 
 // silentLately reports whether the guard fell silent, and left nothing pending, within the time in which people are told.

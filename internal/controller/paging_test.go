@@ -185,6 +185,25 @@ func TestAStarterWhoseLeaseAnotherTookIsToldOfTheEnd(t *testing.T) {
 	}
 }
 
+// Ann was paged. Bob's guard takes the lease, and may refuse: her page ends when his deploy does, not before.
+func TestAPageWaitsForTheEndOfANewerDeploy(t *testing.T) {
+	bobs := func(lives bool) deploy {
+		return deployOf(release.PendingUpgrade, func(d *deploy) {
+			d.Lease.Deploy, d.Lease.Timeout = "d2", 0
+			if lives {
+				d.Lease.Unchanged = 0
+			}
+		})
+	}
+	for key, want := range map[string]bool{
+		"release/shop/web/abandoned/d1": true, "release/shop/web/abandoned/d2": false, "release/shop/web/pending/2": false, "release/shop/api/abandoned/d1": false, silentKey: false,
+	} {
+		if bobs(true).keeps(key) != want || bobs(false).keeps(key) {
+			t.Errorf("%s is kept while his lives: %t, afterwards: %t", key, bobs(true).keeps(key), bobs(false).keeps(key))
+		}
+	}
+}
+
 func TestWhatEndedThePodIsToldOfItsOwnDeployAlone(t *testing.T) {
 	d := deployOf(release.Failed, func(d *deploy) {
 		d.PodEnd = "EvictionByEvictionAPI"
