@@ -168,11 +168,7 @@ func rolledBack(d *deploys) {
 	if got := d.deployment(); !strings.HasSuffix(got, ":1") {
 		d.t.Errorf("the workload is %s", got)
 	}
-	for _, m := range d.get("deployment/" + service).GetManagedFields() {
-		if m.Subresource == "" && (m.Manager != "helm" || m.Operation != metav1.ManagedFieldsOperationApply) {
-			d.t.Errorf("the workload is written by %s of %s too, want helm's apply alone", m.Operation, m.Manager)
-		}
-	}
+	d.isWrittenByHelm(metav1.ManagedFieldsOperationApply)
 	d.must(d.helm("upgrade", service, d.chart, "--wait", "--set", "release=3"))
 }
 
