@@ -126,13 +126,17 @@ func (d *deployed) untold(g *guarded, inboxes ...*inbox) {
 	}
 }
 
+// isPending is an error unless an upgrade of the release that was installed is pending.
+func (d *deployed) isPending() error {
+	d.t.Helper()
+	return labtest.Equal("the revisions", d.statuses(), "1 deployed, 2 pending-upgrade")
+}
+
 // hangs starts a guarded upgrade that waits for pods for ever, and returns when helm does so.
 func (d *deployed) hangs(flags ...string) *guarded {
 	d.t.Helper()
 	g := d.guard(short(flags...), "--set", "bootDelay=1h,release=2,padding="+password)
-	d.eventually("the upgrade to be pending", func() error {
-		return labtest.Equal("the revisions", d.statuses(), "1 deployed, 2 pending-upgrade")
-	})
+	d.eventually("the upgrade to be pending", d.isPending)
 	d.eventually("pods of release 2", func() error {
 		out, err := d.Kubectl(d.t.Context(), "get", "pods", "-o", "jsonpath={.items[*].spec.containers[*].image}")
 		if err == nil && !strings.Contains(out, "tidemark-sample:2") {
