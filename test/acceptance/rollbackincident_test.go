@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,35 +140,95 @@ func (s *scene) undoneByKubectl() {
 // undoneByHelm goes back with the real Helm, which brings back the ConfigMap of the chart with the image.
 func (s *scene) undoneByHelm() {
 	s.t.Helper()
-	chart, err := scenario.Chart(s.t.TempDir())
-	s.must(err)
-	d := &deploys{scene: s, chart: chart, driver: "secret"}
-	const checkout = "deployment/" + service
-	runs := func(c wire.Start) string {
-		return "image " + c.Image[strings.LastIndexByte(c.Image, ':')+1:] + " with " + c.Env("FEE")
-	}
+	d := s.deploysOf()
 	d.installed()
-	first := s.pinned(checkout, service+"-config", "")
-	s.must(d.helm("upgrade", service, chart, "--wait", "--set", "release=2,fee=4"))
-	s.loads(runs, map[string]int{"image 2 with 4": 2})
-	revisions := s.revisions(checkout)
+	first := s.pinned(charted, service+"-config", "")
+	s.must(d.helm("upgrade", service, d.chart, "--wait", "--set", "release=2,fee=4"))
+	s.loads(checkoutRuns, map[string]int{"image 2 with 4": 2})
+	revisions := s.revisions(charted)
 
 	s.must(d.helm("rollback", service, "1", "--wait"))
 
-	s.loads(runs, map[string]int{"image 1 with 3": 2})
-	s.verdict(checkout, "in-step")
-	if pin := s.pinned(checkout, service+"-config", ""); pin != first {
+	s.loads(checkoutRuns, map[string]int{"image 1 with 3": 2})
+	s.verdict(charted, "in-step")
+	if pin := s.pinned(charted, service+"-config", ""); pin != first {
 		s.t.Errorf("pinned to %s, want %s as before", pin, first)
 	}
 	s.caughtUp()
-	s.revisionsAre(checkout, revisions+1) // Helm makes a release of it
+	s.revisionsAre(charted, revisions+1) // Helm makes a release of it
+	if ever := s.everRan(); len(ever) != 2 || !ever["image 1 with 3"] || !ever["image 2 with 4"] {
+		s.t.Errorf("there ran %v", ever)
+	}
+}
+
+// charted is the Deployment of the chart.
+const charted = "deployment/" + service
+
+// checkoutRuns words which image a container of the chart ran with which setting.
+func checkoutRuns(s wire.Start) string {
+	return "image " + s.Image[strings.LastIndexByte(s.Image, ':')+1:] + " with " + s.Env("FEE")
+}
+
+func (s *scene) deploysOf() *deploys {
+	s.t.Helper()
+	chart, err := scenario.Chart(s.t.TempDir())
+	s.must(err)
+	return &deploys{scene: s, chart: chart, driver: "secret"}
+}
+
+// everRan is what containers of the chart ever ran.
+func (s *scene) everRan() map[string]bool {
+	s.t.Helper()
 	starts, err := s.Starts(s.t.Context())
 	s.must(err)
+	ever := map[string]bool{}
 	for _, c := range starts {
-		if got := runs(c); got != "image 1 with 3" && got != "image 2 with 4" {
-			s.t.Errorf("%s ran %s", c.Pod, got)
+		ever[checkoutRuns(c)] = true
+	}
+	return ever
+}
+
+// Configuration that is not in the chart stays as it is applied when Helm goes back; `tidemark rollback` brings it back too.
+func TestHelmRollbackLeavesConfigurationOutsideTheChartAsItIsApplied(t *testing.T) {
+	turn(t)
+	s := openPinned(t, "helm-outside")
+	d := s.deploysOf()
+	const config = service + "-config"
+	s.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + config + "}\ndata: {FEE: \"3\"}\n")
+	d.installed("--set", "config=false")
+	first := s.pinned(charted, config, "")
+	s.rolledOut(charted)
+	s.set(config, "FEE", "4")
+	second := s.pinned(charted, config, first)
+	s.rolledOut(charted)
+	s.must(d.helm("upgrade", service, d.chart, "--wait", "--set", "config=false,release=2"))
+	s.loads(checkoutRuns, map[string]int{"image 2 with 4": 2})
+	released := s.revisionWith(first)
+
+	s.must(d.helm("rollback", service, "1", "--wait"))
+
+	s.loads(checkoutRuns, map[string]int{"image 1 with 4": 2})
+	s.caughtUp()
+	if pin := s.pinned(charted, config, ""); pin != second {
+		t.Errorf("pinned to %s, want %s, which holds what is applied", pin, second)
+	}
+	s.verdict(charted, "in-step")
+
+	s.does(fmt.Sprintf("rollback %s --to-revision %d --wait", charted, released), "is rolled out")
+	s.loads(checkoutRuns, map[string]int{"image 1 with 3": 2})
+	s.verdict(charted, "rolled-back")
+}
+
+// revisionWith is the number of the revision whose pods read a copy.
+func (s *scene) revisionWith(copied string) int64 {
+	s.t.Helper()
+	for _, r := range s.listed(charted) {
+		if len(r.Configuration) > 0 && r.Configuration[0].Copy == copied {
+			return r.Revision
 		}
 	}
+	s.t.Fatalf("no revision reads the copy %s", copied)
+	return 0
 }
 
 // Without the webhook the new image runs for a moment with the old configuration: a revision of its own, on which a plain undo
