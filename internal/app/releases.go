@@ -86,11 +86,18 @@ func sideCache(mgr manager.Manager, selector labels.Selector, kinds map[client.O
 	if err != nil {
 		return nil, fmt.Errorf("make cache of %s: %w", selector, err)
 	}
-	if err := mgr.Add(c); err != nil {
+	if err := mgr.Add(everywhere{c}); err != nil {
 		return nil, fmt.Errorf("add cache of %s: %w", selector, err)
 	}
 	return c, nil
 }
+
+// everywhere is a cache that every replica fills, whether it leads or not, because its readiness waits for it. One that selects by
+// kind does not say so by itself.
+type everywhere struct{ cache.Cache }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (everywhere) NeedLeaderElection() bool { return false }
 
 // validateReleases checks the options of the watch of Helm releases.
 func (o Options) validateReleases() error {

@@ -115,7 +115,7 @@ func (d *deployed) untold(g *guarded, inboxes ...*inbox) {
 		said["a message"] += in.all()
 	}
 	for where, text := range said {
-		if text == "" {
+		if text == "" && where != "the guard" { // which may have nothing to remark
 			d.t.Errorf("%s told nothing at all", where)
 		}
 		for _, form := range []string{password, base64.StdEncoding.EncodeToString([]byte(password))} {
