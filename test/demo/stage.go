@@ -134,12 +134,13 @@ func (s *stage) play(ctx context.Context, i incident, sc scene, j *judgement) er
 	return nil // stays, for whoever wants to look around
 }
 
-func (s *stage) startController(ctx context.Context) error {
+// startController starts the controller, with further flags, unless it runs.
+func (s *stage) startController(ctx context.Context, flags ...string) error {
 	if s.controller != nil {
 		return nil
 	}
 	var err error
-	if s.controller, err = scenario.StartPinned(ctx, s.lab, scenario.Program{Binary: s.binary, Flags: []string{"--rollout-interval=1s"}}); err != nil {
+	if s.controller, err = scenario.StartPinned(ctx, s.lab, scenario.Program{Binary: s.binary, Flags: append(flags, "--rollout-interval=1s")}); err != nil {
 		return err
 	}
 	return s.controller.HasWatched(ctx)

@@ -8,9 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/helm"
 )
 
 // Release is the name of the Helm release of the chart `checkout`.
@@ -55,4 +60,18 @@ func (s *Scene) CutOff(ctx context.Context, deploy *exec.Cmd) error {
 	}
 	_ = deploy.Wait() // it was killed
 	return err
+}
+
+// DeployEnds is when the guard of the release's deploy stops its command, as its Lease says: a deploy that gives no sign of life is
+// certainly dead then.
+func (s *Scene) DeployEnds(ctx context.Context) (time.Time, error) {
+	l := &coordinationv1.Lease{}
+	if err := s.API.Get(ctx, ctrlclient.ObjectKey{Namespace: s.Namespace, Name: v1.DeployLeasePrefix + Release}, l); err != nil {
+		return time.Time{}, err
+	}
+	lease, err := helm.DecodeLease(l, time.Now())
+	if err != nil {
+		return time.Time{}, err
+	}
+	return lease.Began.Add(lease.Timeout), nil
 }
