@@ -85,15 +85,12 @@ func TestAFindingWithSeveralReleasesBeforeIsSaidOnce(t *testing.T) {
 		t.Fatalf("%+v", found)
 	}
 	for _, f := range found {
-		switch f.Rule {
-		case check.KeyRemovedWhileRead:
+		if f.Rule == check.KeyRemovedWhileRead {
 			if f.Confidence != "certain" || f.Before != "v2" || !strings.HasSuffix(f.Why, " It is the same with v1, v3.") {
 				t.Errorf("%+v", f)
 			}
-		default:
-			if f.Before != "v1" || !strings.HasSuffix(f.Why, " It is the same with v3.") {
-				t.Errorf("%+v", f)
-			}
+		} else if f.Before != "v1" || !strings.HasSuffix(f.Why, " It is the same with v3.") {
+			t.Errorf("%+v", f)
 		}
 	}
 }

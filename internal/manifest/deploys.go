@@ -87,7 +87,10 @@ func nesting(script string) int {
 }
 
 func deploysInShell(script string, scripts int) (found bool, err error) {
-	err = syntax.NewParser().Stmts(strings.NewReader(script), func(s *syntax.Stmt) bool {
+	for s, err := range syntax.NewParser().StmtsSeq(strings.NewReader(script)) {
+		if err != nil {
+			return false, err
+		}
 		syntax.Walk(s, func(n syntax.Node) bool {
 			call, is := n.(*syntax.CallExpr)
 			if !is {
@@ -100,9 +103,11 @@ func deploysInShell(script string, scripts int) (found bool, err error) {
 			found = found || isDeploy(words, scripts)
 			return !found
 		})
-		return !found
-	})
-	return found, err
+		if found {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // wordsOf are the words of a command as far as they stand there; what is put in when it runs is "$".

@@ -173,7 +173,7 @@ func (w *world) live(a *actor) {
 		w.settle(a, Deployed)
 	case w.chance(2):
 		w.settle(a, Failed)
-	case w.chance(2):
+	case w.chance(3):
 		w.cancel(a)
 	case w.chance(1):
 		w.end(a, 137) // Helm alone was killed, and its guard says so

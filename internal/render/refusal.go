@@ -72,6 +72,19 @@ func (s Source) refused(t *tree, message string) string {
 // place is where kustomize's message is about, relative to the source's directory: the last file or directory that it names of those
 // that it was asked for; "" for none.
 func (s Source) place(t *tree, message string) string {
+	found := t.lastNamed(message)
+	if t.last != "" && filepath.Dir(t.last) != t.above && strings.HasPrefix(t.last, found) && strings.Contains(message, filepath.Base(t.last)) {
+		found = t.last // messages about what is in a file name it as the kustomization does
+	}
+	relative, err := s.relative(found)
+	if found == "" || err != nil || credential.Shaped(relative) {
+		return ""
+	}
+	return relative
+}
+
+// lastNamed is the path of those that were asked for that ends last in the message, the longest where several do; "" for none.
+func (t *tree) lastNamed(message string) string {
 	found, end := "", -1
 	for _, asked := range t.asked {
 		at := strings.LastIndex(message, asked)
@@ -83,12 +96,5 @@ func (s Source) place(t *tree, message string) string {
 		}
 		found, end = asked, at+len(asked)
 	}
-	if t.last != "" && filepath.Dir(t.last) != t.above && strings.HasPrefix(t.last, found) && strings.Contains(message, filepath.Base(t.last)) {
-		found = t.last // messages about what is in a file name it as the kustomization does
-	}
-	relative, err := s.relative(found)
-	if found == "" || err != nil || credential.Shaped(relative) {
-		return ""
-	}
-	return relative
+	return found
 }

@@ -68,7 +68,7 @@ func TestAHostileKustomizationIsRefusedSoon(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := errors.Join(os.Symlink("/dev/zero", filepath.Join(dir, "k/zero")), syscall.Mkfifo(filepath.Join(dir, "k/pipe"), 0o600)); err != nil {
+			if err := errors.Join(os.Symlink("/dev/zero", filepath.Join(dir, "k", "zero")), syscall.Mkfifo(filepath.Join(dir, "k", "pipe"), 0o600)); err != nil {
 				t.Fatal(err)
 			}
 			var before, after runtime.MemStats
@@ -110,7 +110,7 @@ func TestADirectoryIsBoundedAsAWhole(t *testing.T) {
 	t.Parallel()
 	half := "a: |\n" + strings.Repeat("  "+strings.Repeat("x", 1020)+"\n", 30<<10)
 	dir := files(t, "large/a.yaml", half, "large/b.yaml", half, "large/c.yaml", half, "zero/a.yaml", configMap("a"), "pipe/a.yaml", configMap("a"))
-	if err := errors.Join(os.Symlink("/dev/zero", filepath.Join(dir, "zero/b.yaml")), syscall.Mkfifo(filepath.Join(dir, "pipe/b.yaml"), 0o600)); err != nil {
+	if err := errors.Join(os.Symlink("/dev/zero", filepath.Join(dir, "zero", "b.yaml")), syscall.Mkfifo(filepath.Join(dir, "pipe", "b.yaml"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for name, said := range map[string]string{"large": "large/c.yaml: together with what was read before it larger than 64 MiB", "zero": "read zero/b.yaml: is no regular file", "pipe": "read pipe/b.yaml: is no regular file"} {

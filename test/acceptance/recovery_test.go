@@ -19,8 +19,9 @@ import (
 const hookKept = "job.batch/checkout-migrate\n"
 
 func TestARecoveryRunsTheHooksOfHelmUnlessItIsToldNot(t *testing.T) {
-	for flags, want := range map[string]string{"": hookKept, " --no-hooks": ""} {
-		t.Run("rollback"+flags, func(t *testing.T) {
+	for flag, want := range map[string]string{"": hookKept, "--no-hooks": ""} {
+		flags := " " + flag
+		t.Run("rollback"+flag, func(t *testing.T) {
 			d := openDeploys(t, "hooks-rollback"+strings.Trim(flags, " -"), "secret")
 			d.installed("--set", "hook=pre-rollback")
 			d.killed("upgrade")
@@ -29,7 +30,7 @@ func TestARecoveryRunsTheHooksOfHelmUnlessItIsToldNot(t *testing.T) {
 				t.Errorf("the jobs are %q, want %q", got, want)
 			}
 		})
-		t.Run("uninstall"+flags, func(t *testing.T) {
+		t.Run("uninstall"+flag, func(t *testing.T) {
 			d := openDeploys(t, "hooks-uninstall"+strings.Trim(flags, " -"), "secret")
 			d.killed("install", "--set", "hook=pre-delete")
 			d.does("releases recover checkout --policy uninstall"+flags, "uninstalled")

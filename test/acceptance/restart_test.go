@@ -96,7 +96,7 @@ func TestTwoInstancesGiveOneRolloutForEachChange(t *testing.T) {
 	s.metricIs(`tidemark_fleet_pods_behind{kind="Deployment",name="web",namespace="two-instances"}`, 0)
 	metrics, err := next.Metrics(t.Context())
 	s.must(err)
-	if !strings.Contains(metrics, "\ntidemark_paused ") || strings.Contains(metrics, "\ntidemark_fleet") {
+	if !strings.Contains(metrics, "\ntidemark_paused ") || strings.Contains(metrics, "\ntidemark_fleet_") {
 		t.Errorf("the one that does not lead has series of fleets, or none at all:\n%s", metrics)
 	}
 }
