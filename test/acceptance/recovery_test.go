@@ -58,9 +58,11 @@ func TestARecoveryLeavesTheHistoryThatHelmWould(t *testing.T) {
 	if got := d.revisionsLeft(); got != 4 {
 		t.Errorf("--history-max 4 leaves %d revisions", got)
 	}
-	t.Setenv("HELM_MAX_HISTORY", "3")
 	d.killed("upgrade")
-	d.does("releases recover checkout --policy rollback")
+	environment := func(name string) string { return map[string]string{"HELM_MAX_HISTORY": "3"}[name] }
+	if got := d.callIn(environment, "releases", "recover", service, "--policy", "rollback"); got.code != 0 {
+		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.errOut)
+	}
 	if got := d.revisionsLeft(); got != 3 {
 		t.Errorf("HELM_MAX_HISTORY=3 leaves %d revisions", got)
 	}

@@ -30,9 +30,15 @@ type said struct {
 // call runs the command line in the scene's namespace.
 func (s *scene) call(args ...string) said {
 	s.t.Helper()
+	return s.callIn(nil, args...)
+}
+
+// callIn is call in an environment; nil is that of the process.
+func (s *scene) callIn(getenv func(string) string, args ...string) said {
+	s.t.Helper()
 	out, errOut := &safeBuffer{}, &safeBuffer{}
 	code := cli.Run(s.t.Context(), cli.Config{
-		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: errOut}, Clock: clock.RealClock{},
+		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: errOut}, Clock: clock.RealClock{}, Getenv: getenv,
 	}, append(args, "-n", s.Namespace, "--kubeconfig", s.Lab.Kubeconfig(), "--cache-dir", filepath.Join(s.Lab.Status().Directory, "tidemark")))
 	return said{code, out.String(), errOut.String()}
 }
