@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/lab/client/labtest"
 )
@@ -63,12 +66,23 @@ func weather(t *testing.T, namespace string, w storm) {
 
 	begin := time.Now()
 	calmDown := s.flap("flapping", "MODE", w.every)
+	before := map[string]int{}
 	for _, name := range workloads {
 		s.tells(name, "Held", "storm")
+		before[name] = s.revisions(name)
+	}
+	s.must(c.Kill()) // what is known of the storm is in the API, so the next one holds without a rollout
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1.DefaultNamespace, Name: v1.LeaseLeader}}
+	s.must(s.API.Delete(t.Context(), lease)) // in place of waiting until it has run out
+	s.controller = v.control(w.flags...)
+	for _, name := range workloads {
 		if status := s.verdict(name, "held"); !strings.Contains(status.Reason, "storm") {
 			t.Errorf("status of %s is held because %q, want the storm named", name, status.Reason)
 		}
 		s.metricIs(fmt.Sprintf(`tidemark_held{kind="Deployment",name=%q,namespace=%q,reason="storm"}`, nameOf(name), namespace), 1)
+		if now := s.revisions(name); now != before[name] {
+			t.Errorf("%s has %d revisions after the controller started anew in the storm, %d before", name, now, before[name])
+		}
 	}
 	s.set("web", "MODE", "two")
 	s.stampedAgain("deployment/elsewhere", "") // while the storm goes on
