@@ -22,7 +22,7 @@ func decode(format Format, text string) (documents []any, why string) {
 	if len(text) > maxFile {
 		return nil, fmt.Sprintf("is larger than %d MiB", maxFile>>20)
 	}
-	if bracketDepth(text) > maxDepth*10 {
+	if yamltree.Nesting(text, [2]byte{'[', '{'}, [2]byte{']', '}'}) > maxDepth*10 {
 		return nil, deep
 	}
 	if (format == TOML || format == INI) && tooLong(text) {
@@ -61,22 +61,6 @@ func tooLong(text string) bool {
 
 var parsers = map[Format]func(string) ([]any, error){
 	YAML: decodeYAML, JSON: decodeJSON, TOML: decodeTOML, Properties: decodeProperties, INI: decodeINI, Dotenv: decodeDotenv,
-}
-
-// bracketDepth is how deep brackets and braces nest at most, strings and comments not told apart. It bounds the recursion of
-// parsers that have no bound of their own.
-func bracketDepth(text string) int {
-	depth, deepest := 0, 0
-	for i := range len(text) {
-		switch text[i] {
-		case '[', '{':
-			depth++
-			deepest = max(deepest, depth)
-		case ']', '}':
-			depth = max(0, depth-1)
-		}
-	}
-	return deepest
 }
 
 var (

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"tidemark.dev/tidemark/internal/yamltree"
 )
 
 // deploying are the commands that change what runs in a cluster, by their programs: the first words that are no flags.
@@ -57,7 +59,7 @@ var expression = regexp.MustCompile(`\$\{\{.*?\}\}`)
 func deploys(script string) bool { return deploysWithin(script, maxScripts) }
 
 func deploysWithin(script string, scripts int) bool {
-	if scripts == 0 || len(script) > maxScript || nesting(script) > maxNesting {
+	if scripts == 0 || len(script) > maxScript || yamltree.Nesting(script, [2]byte{'(', '{'}, [2]byte{')', '}'}) > maxNesting {
 		return false
 	}
 	script = expression.ReplaceAllString(script, "expression")
@@ -69,21 +71,6 @@ func deploysWithin(script string, scripts int) bool {
 		}
 	}
 	return found
-}
-
-// nesting is how deep brackets and braces nest at most, quotes not told apart.
-func nesting(script string) int {
-	depth, deepest := 0, 0
-	for i := range len(script) {
-		switch script[i] {
-		case '(', '{':
-			depth++
-			deepest = max(deepest, depth)
-		case ')', '}':
-			depth = max(0, depth-1)
-		}
-	}
-	return deepest
 }
 
 func deploysInShell(script string, scripts int) (found bool, err error) {
