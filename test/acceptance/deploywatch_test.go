@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -102,7 +101,7 @@ func (d *deployed) leavesResidue() {
 // payload is torn off, one whose labels tell no revision.
 func (d *deployed) nothingIsAmiss() {
 	d.t.Helper()
-	d.eventually("people to be told of what holds from now on", func() error { return d.controllerHasLooked() })
+	d.eventually("people to be told of what holds from now on", d.controllerHasLooked)
 	d.apply(tornRecord("torn", "1") + tornRecord("odd", "one"))
 }
 
@@ -119,13 +118,7 @@ stringData: {release: %s}
 }
 
 // controllerHasLooked is an error until the notifications know what held at the start.
-func (d *deployed) controllerHasLooked() error {
-	kept, _, err := d.Lab.Kubectl(d.t.Context(), "-n", scenario.SystemNamespace, "get", "configmap", "tidemark-notified", "-o", "yaml")
-	if err == nil && !strings.Contains(kept, "releases") {
-		err = errors.New("the source releases is not kept yet")
-	}
-	return err
-}
+func (d *deployed) controllerHasLooked() error { return scenario.ReleasesSeen(d.t.Context(), d.Lab) }
 
 // pendingIs waits until the metric of the pending release has the state.
 func (d *deployed) pendingIs(state string) {

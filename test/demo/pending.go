@@ -84,7 +84,8 @@ func pendingGuard(ctx context.Context, s *stage, sc *scenario.Scene, j *judgemen
 	if err := s.startController(ctx, append(in.Flags(), "--release-interval=500ms")...); err != nil {
 		return err
 	}
-	if err := scenario.ReleasesSeen(ctx, s.lab); err != nil {
+	seen := func() error { return scenario.ReleasesSeen(ctx, s.lab) }
+	if err := scenario.Await(ctx, "the controller to have looked at releases", seen); err != nil {
 		return err
 	}
 	s.step("the controller runs, and tells people over HTTP", "a lease of %s stands for 3m, a timeout of %s for 30m", leaseLasts, deployTakes)

@@ -122,14 +122,12 @@ func (in *Inbox) Await(ctx context.Context, namespace, name, alert, status strin
 	return found, err
 }
 
-// ReleasesSeen waits until a controller has noted what held of releases when it began to look: people are told of that together, and
-// of all that follows one by one.
+// ReleasesSeen is an error until a controller has noted what held of releases when it began to look: people are told of that together,
+// and of all that follows one by one.
 func ReleasesSeen(ctx context.Context, lab *client.Lab) error {
-	return Await(ctx, "the controller to have looked at releases", func() error {
-		kept, _, err := lab.Kubectl(ctx, "-n", SystemNamespace, "get", "configmap", "tidemark-notified", "-o", "yaml")
-		if err == nil && !strings.Contains(kept, "releases") {
-			err = errors.New("it has not")
-		}
-		return err
-	})
+	kept, _, err := lab.Kubectl(ctx, "-n", SystemNamespace, "get", "configmap", "tidemark-notified", "-o", "yaml")
+	if err == nil && !strings.Contains(kept, "releases") {
+		err = errors.New("it has not looked at releases yet")
+	}
+	return err
 }
