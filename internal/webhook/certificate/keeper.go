@@ -49,9 +49,9 @@ func (k *Keeper) NeedLeaderElection() bool { return false }
 func (k *Keeper) Start(ctx context.Context) error {
 	said := ""
 	for ctx.Err() == nil {
-		wait, now := k.Settings.Every(), ""
+		now := ""
 		if failed := k.Keep(ctx); failed != nil {
-			wait, now = min(wait, time.Second), failed.Error()
+			now = failed.Error()
 		}
 		if now != said && now != "" && ctx.Err() == nil {
 			k.Log.Error(nil, "Cannot keep the webhook's certificate; trying again: "+now)
@@ -59,10 +59,23 @@ func (k *Keeper) Start(ctx context.Context) error {
 		said = now
 		select {
 		case <-ctx.Done():
-		case <-k.Clock.After(wait):
+		case <-k.Clock.After(k.again(said != "")):
 		}
 	}
 	return nil
+}
+
+// again is how long after a look, which may have failed, the next one is.
+func (k *Keeper) again(failed bool) time.Duration {
+	left := time.Duration(0)
+	if c := k.serving.Load(); c != nil {
+		left = c.Leaf.NotAfter.Sub(k.Clock.Now())
+	}
+	if failed {
+		left = max(left, 2*time.Second) // the API is asked once a second at most
+		return min(k.Settings.again(left), time.Second)
+	}
+	return k.Settings.again(left)
 }
 
 // Keep looks once whether something is due, and does it.

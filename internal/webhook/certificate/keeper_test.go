@@ -126,6 +126,35 @@ func TestACertificateIsRenewedWithoutAMomentInWhichItIsNotTrusted(t *testing.T) 
 	}
 }
 
+func TestACertificateThatEndsSoonIsReplacedBeforeItDoes(t *testing.T) {
+	w := newWorld(t)
+	other := w.replica()
+	const short = 15 * time.Second
+	w.Settings.Validity = short
+	w.look(w.Keeper)
+	began, first := w.clock.Now(), w.trusted(w.Keeper)
+
+	// Both are started anew, with the validity that is usual.
+	w.Keeper = w.replica()
+	w.look(w.Keeper)
+	w.look(other)
+	next := map[*Keeper]time.Time{w.Keeper: {}, other: {}}
+	for w.clock.Now().Before(began.Add(2 * short)) {
+		for k, due := range next {
+			w.trusted(k)
+			if !w.clock.Now().Before(due) {
+				w.look(k)
+				next[k] = w.clock.Now().Add(k.again(false))
+			}
+			w.trusted(k)
+		}
+		w.clock.Step(50 * time.Millisecond)
+	}
+	if now := w.trusted(other); bytes.Equal(now.Raw, first.Raw) || now.NotAfter.Before(began.Add(validity - time.Minute)) {
+		t.Errorf("it serves with a certificate until %s", now.NotAfter)
+	}
+}
+
 func (w *world) held() Held {
 	w.t.Helper()
 	secret := &corev1.Secret{}

@@ -123,13 +123,14 @@ type Settings struct {
 	Validity time.Duration
 }
 
-// Every is how often it is looked whether something is due.
-func (s Settings) Every() time.Duration {
-	return min(max(s.Validity/60, 100*time.Millisecond), 30*time.Second)
+// again is how long after a look it is looked again whether something is due, when what serves is valid for that long still. Somebody
+// may have asked for a short validity before, and for a long one now: the end is approached by halves.
+func (s Settings) again(left time.Duration) time.Duration {
+	return max(min(s.Validity/60, 30*time.Second, left/2), 100*time.Millisecond)
 }
 
-// overlap is how long the next certificate is trusted before it serves, at least: more than it takes until every API server
-// knows of it.
+// overlap is how long the next certificate is trusted before it serves: more than it takes until every API server knows of it. Where
+// the one that serves ends sooner, it is as long as that would go on.
 func (s Settings) overlap() time.Duration { return min(s.Validity/10, time.Minute) }
 
 // next says what is to be held, from what is held, and for how long the API has been told to trust the next certificate. It is the
@@ -138,7 +139,7 @@ func (s Settings) next(h Held, trusted time.Duration, now time.Time) (Held, erro
 	waits := h.Next.serves(s.Names, now) == nil
 	serves := h.Current.serves(s.Names, now) == nil
 	switch {
-	case waits && (!serves || trusted >= s.overlap()):
+	case waits && (!serves || trusted >= min(s.overlap(), ends(h.Current).Sub(now))):
 		return Held{Current: h.Next, Retired: h.Current.Certificate}, nil
 	case !serves:
 		made, err := makePair(s.Names, s.Validity)
