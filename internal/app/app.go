@@ -98,7 +98,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		return nil, err
 	}
 	err = errors.Join(addCleanup(mgr, o, kinds, recorder), addFleets(mgr, o, kinds, notifier), addDeploys(mgr, o, records, notifier),
-		addWebhook(mgr, o, kinds, direct, key, recorder, pinning.Lacks), mgr.AddHealthzCheck("ping", healthz.Ping))
+		addWebhook(mgr, o, kinds, direct, key, recorder, pinning), mgr.AddHealthzCheck("ping", healthz.Ping))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/controller"
 	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/webhook"
@@ -31,7 +32,7 @@ func (o Options) validateWebhook() error {
 
 // addWebhook adds the webhooks where they are asked for.
 func addWebhook(
-	mgr manager.Manager, o Options, kinds []cluster.Kind, direct client.Client, key *digest.Key, recorder events.EventRecorder, pinsLack func() string,
+	mgr manager.Manager, o Options, kinds []cluster.Kind, direct client.Client, key *digest.Key, recorder events.EventRecorder, pinning *controller.Pinning,
 ) error {
 	if !o.Webhook {
 		return nil
@@ -41,7 +42,9 @@ func addWebhook(
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	w := o.webhookOptions()
-	w.Kinds, w.Log, w.Recorder, w.PinsLack = kinds, o.Log.WithName("webhook"), recorder, pinsLack
+	w.Kinds, w.Log, w.Recorder, w.PinsLack = kinds, o.Log.WithName("webhook"), recorder, pinning.Lacks
+	w.Asked = pinning.Asked
+	pinning.Serves()
 	w.Live = &cluster.Live{
 		Copier: &cluster.Copier{Client: direct, Key: key}, Namespace: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Secrets: o.Secrets,
 	}

@@ -20,6 +20,9 @@ const (
 	// pinningTakes is how long the API server is given to hear of a policy or a webhook that appeared. Pods that it creates
 	// before read the sources.
 	pinningTakes = 3 * time.Second
+	// servingTakes is how long a replica that serves the webhook on pods waits to be asked by the API server for the first time: that
+	// it is ready has to get from the kubelet to the nodes' routes.
+	servingTakes = 10 * time.Second
 )
 
 // Why it is not known that new pods read what their pins say, with what to do.
@@ -28,7 +31,8 @@ const (
 		v1.WebhookPods + ": apply deploy/pin"
 	hiddenPins = "whether anything makes new pods read what their pins say may not be looked at: apply deploy/pin, which has the right to get " +
 		"the policy " + v1.PolicyPin + " and the webhook " + v1.WebhookPods
-	unseenPins = "whether pins are in force is not known yet"
+	unseenPins  = "whether pins are in force is not known yet"
+	unaskedPins = "the API server may not find this replica's webhook " + v1.WebhookPods + " yet, which it has only just begun to serve"
 )
 
 // Pinning follows whether pins are in force in the cluster, and says what of mode pin is missing. Every replica has one, as each
@@ -41,13 +45,34 @@ type Pinning struct {
 	// came is called when it is first known how pins stand, and when they come into force.
 	came func()
 
-	mu   sync.Mutex
-	last *cluster.Pinning // nil until somebody could look
+	mu      sync.Mutex
+	last    *cluster.Pinning // nil until somebody could look
+	unasked time.Time        // until when the webhook that this replica serves is not relied on; zero when it is
+	relied  bool             // that came was called since pins are in force
 }
 
 // NewPinning makes one that knows nothing yet. The reader must not be a cache.
 func NewPinning(reader client.Reader, c clock.Clock, log logr.Logger, metrics *Metrics) *Pinning {
 	return &Pinning{reader: reader, clock: c, log: log, metrics: metrics, came: func() {}}
+}
+
+// Serves says that this replica has only just begun to serve the webhooks. Where nothing else rewrites pods, it may be the only one
+// that does: it is not relied on before the API server has asked it, or had the time to find it.
+func (p *Pinning) Serves() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unasked = p.clock.Now().Add(servingTakes)
+}
+
+// Asked says that the API server has asked a webhook of this replica, so that it finds it.
+func (p *Pinning) Asked() {
+	p.mu.Lock()
+	p.unasked = time.Time{}
+	came := p.last != nil && p.turned()
+	p.mu.Unlock()
+	if came {
+		p.came()
+	}
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -69,8 +94,11 @@ func (p *Pinning) Start(ctx context.Context) error {
 		default:
 			p.saw(found)
 			appeared = false
-			if !found.InForce() {
+			switch {
+			case !found.InForce():
 				next = unpinnedEvery
+			case p.Starting():
+				next = servingTakes
 			}
 		}
 		select {
@@ -85,15 +113,23 @@ func (p *Pinning) saw(found cluster.Pinning) {
 	p.mu.Lock()
 	before := p.last
 	p.last = &found
+	came := p.turned() || before == nil
 	p.mu.Unlock()
+	if came {
+		defer p.came()
+	}
 	p.metrics.pinning(found)
 	if before != nil && *before == found {
 		return
 	}
 	p.log.Info(wordsOf(found), "policy", found.Policy, "podWebhook", found.Webhook, "workloadWebhook", found.Workloads)
-	if before == nil || found.InForce() && !before.InForce() {
-		p.came()
-	}
+}
+
+// turned reports whether pins came into force since it was last asked.
+func (p *Pinning) turned() bool {
+	before := p.relied
+	p.relied = p.lacks() == ""
+	return p.relied && !before
 }
 
 // wordsOf says which means is in force, and what is missing.
@@ -122,15 +158,33 @@ func wordsOf(p cluster.Pinning) string {
 func (p *Pinning) Lacks() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.lacks()
+}
+
+func (p *Pinning) lacks() string {
 	switch {
 	case p.last == nil:
 		return unseenPins
+	case p.starting():
+		return unaskedPins
 	case p.last.InForce():
 		return ""
 	case p.last.Hidden:
 		return hiddenPins
 	}
 	return noPins
+}
+
+// Starting reports whether pins are not in force only because this replica has just begun to serve what will see to them: in
+// seconds they are.
+func (p *Pinning) Starting() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.starting()
+}
+
+func (p *Pinning) starting() bool {
+	return p.last != nil && p.last.Webhook && !p.last.Policy && p.clock.Now().Before(p.unasked)
 }
 
 // looked reports whether anything is known at all.

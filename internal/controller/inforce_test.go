@@ -98,6 +98,38 @@ func TestPinsAreInForceOnceTheAPIServerHadTheTimeToHearOfThem(t *testing.T) {
 	told("that pins came into force")
 }
 
+func TestTheWebhookThatThisReplicaServesCountsOnceTheAPIServerFindsIt(t *testing.T) {
+	webhook := cluster.Pinning{Webhook: true}
+	for name, tc := range map[string]struct {
+		found cluster.Pinning
+		then  func(*Pinning, *testclock.FakeClock)
+		// waits says that it was not in force before.
+		waits bool
+	}{
+		"asked":                   {webhook, func(p *Pinning, _ *testclock.FakeClock) { p.Asked(); p.Asked() }, true},
+		"nobody has a reason":     {webhook, func(p *Pinning, c *testclock.FakeClock) { c.Step(servingTakes); p.saw(webhook); p.saw(webhook) }, true},
+		"a policy does it anyway": {cluster.Pinning{Policy: true, Webhook: true}, func(*Pinning, *testclock.FakeClock) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, Options{})
+			clock := testclock.NewFakeClock(noon)
+			p := NewPinning(nil, clock, logr.Discard(), w.metrics)
+			came := 0
+			p.came = func() { came++ }
+			p.Serves()
+			p.saw(tc.found)
+			if waits := p.Lacks() == unaskedPins; waits != tc.waits || p.Starting() != tc.waits {
+				t.Errorf("it lacks %q, starting: %t", p.Lacks(), p.Starting())
+			}
+			came = 0
+			tc.then(p, clock)
+			if p.Lacks() != "" || p.Starting() || tc.waits != (came == 1) || came > 1 {
+				t.Errorf("it lacks %q, starting: %t, told %d times", p.Lacks(), p.Starting(), came)
+			}
+		})
+	}
+}
+
 func TestWhatOfModePinMayNotBeLookedAtIsNoReasonForAnAlert(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	metrics, err := NewMetrics(registry)

@@ -103,3 +103,22 @@ func TestAChangeOfWhatIsPinnedRollsWithItsPinsAlsoWhilePodsDoNotReadThem(t *test
 		}
 	}
 }
+
+func TestWhatGetsPinsWaitsForTheWebhookThatHasOnlyJustStarted(t *testing.T) {
+	w := newWorld(t, Options{})
+	id := w.has("pricing")
+	w.applies("1")
+	w.pins(id, true)
+	w.pinning.last = &cluster.Pinning{Webhook: true}
+	w.pinning.Serves()
+	w.applies("2")
+	w.look(id)
+	w.wrote(0)
+	if len(*w.notes) > 0 {
+		t.Errorf("events %q, for seconds", *w.notes)
+	}
+
+	w.pinning.Asked()
+	w.look(id)
+	w.wrote(1)
+}

@@ -98,7 +98,7 @@ func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decis
 	}
 	if why := c.outOfForce(v, d); why != "" {
 		c.yield(s.id)
-		if c.pinning.looked() { // else it is a moment after the start, and it comes back here
+		if c.pinning.looked() && !c.pinning.Starting() { // else it is a moment after the start, and it comes back here
 			c.sayHeld(s, "pins", why)
 		}
 		return reconcile.Result{}, nil

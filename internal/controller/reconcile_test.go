@@ -91,7 +91,7 @@ func newWorld(t *testing.T, o Options) *world {
 	w.Controller = &Controller{
 		options: o, client: w.api, reader: w.api, clock: clock, log: logr.Discard(), index: newIndex(), releases: newReleases(),
 		metrics: metrics, announcer: announcer{w.notes}, memory: newMemory(), sightings: newSightings(), slots: newSlots(o.MaxRolling, time.Hour),
-		pinning: &Pinning{last: &cluster.Pinning{Policy: true}},
+		pinning: &Pinning{clock: clock, came: func() {}, last: &cluster.Pinning{Policy: true}},
 	}
 	w.watcher = &watcher{clock: clock, namespaces: true, synced: map[workload.ObjectKind]time.Time{workload.ConfigMap: noon}}
 	return w

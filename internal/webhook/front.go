@@ -45,7 +45,8 @@ type answer struct {
 // front answers the API server for one webhook. It never denies: what cannot be decided goes through as it is, with a warning
 // for the writer, and the controller sees to it afterwards.
 type front struct {
-	name string
+	name  string
+	asked func()
 	// decide decides about a write within the deadline of its context.
 	decide  func(context.Context, admission.Request) (answer, error)
 	timeout time.Duration
@@ -57,6 +58,7 @@ type front struct {
 // Handle implements admission.Handler.
 func (f *front) Handle(ctx context.Context, req admission.Request) admission.Response {
 	began := f.clock.Now()
+	f.asked()
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	a, err := f.try(ctx, req)

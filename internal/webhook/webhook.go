@@ -54,6 +54,8 @@ type Options struct {
 	Live *cluster.Live
 	// PinsLack says why it is not known that new pods read what their pins say, and what to do; "" when it is known that they do.
 	PinsLack func() string
+	// Asked is called each time when the API server asks a webhook, before it is answered.
+	Asked func()
 	// Recorder sends Events.
 	Recorder events.EventRecorder
 	// Clock is the real one where nil.
@@ -133,8 +135,8 @@ func (o Options) deciders(tells *teller) map[string]*front {
 		w.kinds[k.GroupVersionKind] = k
 	}
 	return map[string]*front{
-		pathWorkloads: {name: "workloads", decide: w.decide},
-		pathPods:      {name: "pods", decide: pod},
+		pathWorkloads: {name: "workloads", asked: o.Asked, decide: w.decide},
+		pathPods:      {name: "pods", asked: o.Asked, decide: pod},
 	}
 }
 

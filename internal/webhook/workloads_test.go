@@ -43,6 +43,8 @@ type world struct {
 	events   sent
 	// lacks is why it is not known that pods read what their pins say; "" when they do.
 	lacks string
+	// found says that somebody heard that the API server asks.
+	found bool
 	// fails makes every request of the webhook fail; nil for none.
 	fails error
 }
@@ -83,7 +85,7 @@ func newWorld(t *testing.T, namespaceMode string) *world {
 		},
 	})
 	o := Options{
-		Kinds: cluster.BuiltinKinds(), Clock: clocktesting.NewFakeClock(noon), PinsLack: func() string { return w.lacks },
+		Kinds: cluster.BuiltinKinds(), Clock: clocktesting.NewFakeClock(noon), PinsLack: func() string { return w.lacks }, Asked: func() { w.found = true },
 		Live: &cluster.Live{Copier: &cluster.Copier{Client: direct}, Namespace: v1.DefaultNamespace, DefaultMode: stamp.Observe},
 	}
 	w.tells = newTeller(w.api, &w.events, o.Clock)
@@ -418,7 +420,11 @@ func TestAFailedReadLetsTheWriteThroughWithAWarning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := *w.front
 			f.decide = decide
+			w.found = false
 			r := f.Handle(t.Context(), req)
+			if !w.found {
+				t.Error("nobody hears that the API server finds the webhook")
+			}
 			if !r.Allowed || len(r.Patch) != 0 || len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "tidemark: ") {
 				t.Errorf("%+v", r)
 			}
