@@ -487,12 +487,10 @@ func TestCleanupKeepsWhatACanaryAndItsUndoNeed(t *testing.T) {
 	s.must(s.rollouts.Abort(t.Context(), "web"))
 	s.is(client.RolloutDegraded)
 	s.becomes(first, "keep used", soon()...)
-	s.must(s.rollouts.PromoteFull(t.Context(), "web"))
-	two := s.is(client.RolloutHealthy)
+	two := s.promoted()
 	third := release(3, "three", second)
 	s.at(client.RolloutPaused, two)
-	s.must(s.rollouts.PromoteFull(t.Context(), "web"))
-	three := s.is(client.RolloutHealthy)
+	three := s.promoted()
 	s.becomes(first, "keep used", soon()...) // an undo may go back as far
 
 	// Argo deletes the oldest revision, and nothing can go back to it any more.
@@ -506,7 +504,7 @@ func TestCleanupKeepsWhatACanaryAndItsUndoNeed(t *testing.T) {
 	})
 	s.must(s.rollouts.Undo(t.Context(), "web", 0)) // the new image with the second copy, which was a revision in between
 	s.at(client.RolloutPaused, three)
-	s.must(s.rollouts.PromoteFull(t.Context(), "web"))
+	s.promoted()
 	s.loads(mode, map[string]int{"two": pods})
 	for _, name := range []string{second, third} {
 		if !s.there(name) {

@@ -107,23 +107,30 @@ func (s *rolloutScene) at(phase client.RolloutPhase, not client.RolloutState) cl
 	return state
 }
 
+// promoted promotes the Rollout in full, again and again until it is done: Argo may be in the middle of a look that undoes the first.
+func (s *rolloutScene) promoted() client.RolloutState {
+	s.t.Helper()
+	var state client.RolloutState
+	s.eventually("rollout web to be promoted in full", func() error {
+		err := s.rollouts.PromoteFull(s.t.Context(), "web")
+		if err == nil {
+			err = s.rollouts.InPhase(s.t.Context(), "web", client.RolloutHealthy)
+		}
+		if err == nil {
+			state, err = s.rollouts.State(s.t.Context(), "web")
+		}
+		return err
+	})
+	return state
+}
+
 // begins makes the Rollout with its first release, and waits until that is pinned. Mode pin is one more revision where nothing
 // decides the stamp at admission.
 func (s *rolloutScene) begins(pods int, strategy string) (state client.RolloutState, pin string) {
 	s.t.Helper()
 	s.apply(webConfig + rolloutOf(pods, strategy, "web:1", richTemplate))
 	pin = s.pinned(web, "web", "")
-	s.eventually("the first pin to be everywhere", func() error {
-		if err := s.rollouts.PromoteFull(s.t.Context(), "web"); err != nil {
-			return err
-		}
-		if err := s.rollouts.InPhase(s.t.Context(), "web", client.RolloutHealthy); err != nil {
-			return err
-		}
-		var err error
-		state, err = s.rollouts.State(s.t.Context(), "web")
-		return err
-	})
+	state = s.promoted()
 	return state, pin
 }
 

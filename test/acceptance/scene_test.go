@@ -38,10 +38,10 @@ func (s *scene) report(ctx context.Context) {
 			s.t.Log(err)
 			continue
 		}
-		s.t.Logf("kubectl -n %s %s\n%s", s.Namespace, strings.Join(args, " "), tail(out, 60))
+		s.t.Logf("kubectl -n %s %s\n%s", s.Namespace, strings.Join(args, " "), tail(out, 25))
 	}
 	if s.controller != nil {
-		s.t.Logf("of the controller's log\n%s", tail(about(s.controller.Log(), s.Namespace), 50))
+		s.t.Logf("of the controller's log\n%s", tail(about(s.controller.Log(), s.Namespace), 25))
 	}
 }
 
@@ -52,9 +52,18 @@ func tail(text string, lines int) string {
 
 // about keeps the lines that mention the word.
 func about(text, word string) string {
+	return filtered(text, func(line string) bool { return strings.Contains(line, word) })
+}
+
+// unless keeps the lines that do not mention the words.
+func unless(text, words string) string {
+	return filtered(text, func(line string) bool { return !strings.Contains(line, words) })
+}
+
+func filtered(text string, keep func(line string) bool) string {
 	var kept []string
 	for line := range strings.Lines(text) {
-		if strings.Contains(line, word) {
+		if keep(line) {
 			kept = append(kept, strings.TrimSpace(line))
 		}
 	}

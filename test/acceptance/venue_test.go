@@ -116,7 +116,7 @@ func (v venue) begin(c *scenario.Controller, err error) *scenario.Controller {
 	}
 	v.t.Cleanup(func() {
 		if v.t.Failed() {
-			v.t.Logf("end of the controller's log\n%s", tail(c.Log(), 100))
+			v.t.Logf("end of the controller's log\n%s", tail(unless(c.Log(), "healthz check failed"), 40))
 		}
 		select {
 		case <-c.Ended(): // the test stopped it

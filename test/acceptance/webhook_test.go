@@ -452,9 +452,8 @@ func TestAnArgoRolloutIsStampedAndItsUndoIsNotedInTheSameWrite(t *testing.T) {
 		t.Errorf("the new release is pinned to %v, as the one before it", second)
 	}
 	s.at(client.RolloutPaused, state)
-	s.must(rollouts.PromoteFull(t.Context(), "web"))
+	state = s.promoted()
 	s.loads(mode, map[string]int{"two": 2})
-	state = s.is(client.RolloutHealthy)
 
 	s.must(rollouts.Undo(t.Context(), "web", 1))
 
@@ -465,6 +464,6 @@ func TestAnArgoRolloutIsStampedAndItsUndoIsNotedInTheSameWrite(t *testing.T) {
 		t.Errorf("the pins are %v, want %v as at first", pins, first)
 	}
 	s.at(client.RolloutPaused, state)
-	s.must(rollouts.PromoteFull(t.Context(), "web"))
+	s.promoted()
 	s.loads(mode, map[string]int{"one": 2})
 }
