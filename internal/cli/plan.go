@@ -17,6 +17,7 @@ import (
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/check"
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/plan"
 	"tidemark.dev/tidemark/internal/manifest"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -121,16 +122,16 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &cluster.Planner{Connection: c, System: o.system, DefaultMode: o.defaultMode, Intended: intended(set)}
-	plans, remarks, err := o.plans(ctx, p, set)
+	planner := &plan.Planner{Connection: c, System: o.system, DefaultMode: o.defaultMode, Intended: intended(set)}
+	plans, remarks, err := o.plans(ctx, planner, set)
 	if err != nil {
 		return err
 	}
-	document := v1.Plan{APIVersion: v1.APIVersion, Kind: v1.KindPlan, Workloads: []v1.PlannedWorkload{}, Remarks: append(append(set.Remarks, remarks...), p.Remarks...)}
+	document := v1.Plan{APIVersion: v1.APIVersion, Kind: v1.KindPlan, Workloads: []v1.PlannedWorkload{}, Remarks: append(append(set.Remarks, remarks...), planner.Remarks...)}
 	rolls := false
-	for _, plan := range plans {
-		document.Workloads = append(document.Workloads, planned(plan))
-		rolls = rolls || plan.Forecast == cluster.Rolls
+	for _, p := range plans {
+		document.Workloads = append(document.Workloads, planned(p))
+		rolls = rolls || p.Forecast == plan.Rolls
 	}
 	if err := o.print(document); err != nil {
 		return err
@@ -142,8 +143,8 @@ func (o *planOptions) run(ctx context.Context) error {
 }
 
 // intended is what the manifests say of configuration. Of Secrets it is the names.
-func intended(set *manifest.Set) cluster.Intended {
-	in := cluster.Intended{ConfigMaps: map[workload.Object]*corev1.ConfigMap{}, Secrets: map[workload.Object]bool{}}
+func intended(set *manifest.Set) plan.Intended {
+	in := plan.Intended{ConfigMaps: map[workload.Object]*corev1.ConfigMap{}, Secrets: map[workload.Object]bool{}}
 	for o, c := range set.Configs {
 		if o.Kind == workload.Secret {
 			in.Secrets[o] = true
@@ -157,40 +158,40 @@ func intended(set *manifest.Set) cluster.Intended {
 }
 
 // plans forecasts the workloads that are given, and those that use what is given.
-func (o *planOptions) plans(ctx context.Context, p *cluster.Planner, set *manifest.Set) ([]cluster.Plan, []string, error) {
+func (o *planOptions) plans(ctx context.Context, p *plan.Planner, set *manifest.Set) ([]plan.Plan, []string, error) {
 	l := &liveInput{connection: p.Connection, kinds: o.clusterKinds}
-	var out []cluster.Plan
+	var out []plan.Plan
 	for _, w := range set.Workloads {
 		kind, known := l.kind(w.Kind)
 		if !known || strings.HasSuffix(w.Name, "*") {
 			continue // a Job or Pod of its own rolls nothing
 		}
-		given := &cluster.Given{Annotations: w.Annotations, Template: w.Template}
-		plan, err := p.Plan(ctx, cluster.Target{Kind: kind, Namespace: w.Namespace, Name: w.Name}, given)
+		given := &plan.Given{Annotations: w.Annotations, Template: w.Template}
+		found, err := p.Plan(ctx, cluster.Target{Kind: kind, Namespace: w.Namespace, Name: w.Name}, given)
 		if err != nil {
 			return nil, nil, err
 		}
-		out = append(out, plan)
+		out = append(out, found)
 	}
 	others, err := l.others(ctx, o.clusterKinds, set)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, t := range others {
-		plan, err := p.Plan(ctx, t, nil)
+		found, err := p.Plan(ctx, t, nil)
 		if err != nil {
 			return nil, nil, err
 		}
-		out = append(out, plan)
+		out = append(out, found)
 	}
-	slices.SortStableFunc(out, func(a, b cluster.Plan) int {
+	slices.SortStableFunc(out, func(a, b plan.Plan) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.String(), b.String()))
 	})
 	return out, l.remarks, nil
 }
 
 // planned is a plan as it is printed.
-func planned(p cluster.Plan) v1.PlannedWorkload {
+func planned(p plan.Plan) v1.PlannedWorkload {
 	out := v1.PlannedWorkload{
 		Workload: p.String(), Namespace: p.Namespace, Forecast: string(p.Forecast), Why: p.Why, Mode: string(p.Mode), TemplateChanges: p.Template,
 		Replicas: p.Replicas, Replaced: p.Replaced, Pace: p.Pace, Owner: p.Owner, Notes: p.Notes, HeldBack: relative(p.HeldBack, p.Namespace),

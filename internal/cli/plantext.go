@@ -8,7 +8,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "tidemark.dev/tidemark/api/v1"
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/plan"
 )
 
 // printPlan prints a table of the workloads, wide with all that is known of each below.
@@ -22,7 +22,7 @@ func printPlan(out io.Writer, p v1.Plan, wide bool) error {
 	rolling, pods := 0, 0
 	for _, l := range p.Workloads {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Namespace, l.Workload, l.Forecast, orNone(l.Mode), replacedText(l), orNone(l.Owner), l.Why)
-		if l.Forecast == string(cluster.Rolls) {
+		if l.Forecast == string(plan.Rolls) {
 			rolling, pods = rolling+1, pods+l.Replaced
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // lives nowhere else: when it is lost, the next one gives every Secret a new baseline, and no rollout.
 func DigestKey(ctx context.Context, c client.Client, namespace string) (*digest.Key, error) {
 	for range 3 { // another replica may make it at the same time
-		key, err := storedKey(ctx, c, namespace)
+		key, err := StoredKey(ctx, c, namespace)
 		if !apierrors.IsNotFound(err) {
 			return key, err
 		}
@@ -39,8 +39,8 @@ func DigestKey(ctx context.Context, c client.Client, namespace string) (*digest.
 // errBadKey says that what is stored as the digest key is none.
 var errBadKey = errors.New("read digest key")
 
-// storedKey reads the key for digests of Secrets, without making one.
-func storedKey(ctx context.Context, c client.Reader, namespace string) (*digest.Key, error) {
+// StoredKey reads the key for digests of Secrets, without making one. The error where there is none wraps the API's.
+func StoredKey(ctx context.Context, c client.Reader, namespace string) (*digest.Key, error) {
 	secret := &corev1.Secret{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1.SecretDigestKey}, secret); err != nil {
 		return nil, fmt.Errorf("read digest key: %w", err)

@@ -47,10 +47,21 @@ type Facts struct {
 	// Pinned says that the pod template carries pins, be they readable or not.
 	Pinned bool
 
-	object   client.Object
-	template *corev1.PodTemplateSpec
+	// Object is the workload, Template its pod template.
+	Object   client.Object
+	Template *corev1.PodTemplateSpec
+
 	// sources are the objects that were read.
 	sources map[workload.Object]Source
+}
+
+// ConfigMap is one that the workload consumes, nil when it is not there; read says that it was looked for.
+func (f Facts) ConfigMap(o workload.Object) (cm *corev1.ConfigMap, read bool) {
+	if o.Kind != workload.ConfigMap {
+		return nil, false
+	}
+	source, read := f.sources[o]
+	return source.configMap, read
 }
 
 // Look reads what a workload, as it is handed in, says itself, with the mode and the pauses of namespaces. [Live.Consumed]
@@ -60,7 +71,7 @@ func (l *Live) Look(ctx context.Context, kind Kind, obj client.Object) (Facts, e
 	if err != nil {
 		return Facts{}, err
 	}
-	f := Facts{object: obj, template: template, sources: map[workload.Object]Source{}}
+	f := Facts{Object: obj, Template: template, sources: map[workload.Object]Source{}}
 	annotations, labels := obj.GetAnnotations(), obj.GetLabels()
 	f.State = stamp.State{
 		Namespace: obj.GetNamespace(), Stamp: template.Annotations[v1.AnnotationConfigHash], Images: images(&template.Spec),
@@ -138,7 +149,7 @@ func images(spec *corev1.PodSpec) []string {
 // workload without a UID is only being created, and has none.
 func (l *Live) Consumed(ctx context.Context, f *Facts) error {
 	var uses []workload.Consumption
-	_, all, _ := ConsumptionOf(f.State.Namespace, f.object.GetAnnotations(), f.template)
+	_, all, _ := ConsumptionOf(f.State.Namespace, f.Object.GetAnnotations(), f.Template)
 	for _, use := range all {
 		if use.Object.Kind != workload.Secret || l.Secrets {
 			uses = append(uses, use)
@@ -147,11 +158,11 @@ func (l *Live) Consumed(ctx context.Context, f *Facts) error {
 	if err := l.readAll(ctx, uses, f); err != nil {
 		return err
 	}
-	if f.object.GetUID() == "" || !f.State.NeedsRevisions() {
+	if f.Object.GetUID() == "" || !f.State.NeedsRevisions() {
 		return nil
 	}
 	var err error
-	if f.State.Revisions, err = Retained(ctx, l.Copier.Client, f.object); err != nil {
+	if f.State.Revisions, err = Retained(ctx, l.Copier.Client, f.Object); err != nil {
 		return fmt.Errorf("read revisions: %w", err)
 	}
 	return nil

@@ -254,7 +254,7 @@ func (r *reading) compareSecrets(ctx context.Context) error {
 	if len(open) == 0 || len(open) > Few {
 		return nil
 	}
-	key, err := storedKey(ctx, r.Client, r.System)
+	key, err := StoredKey(ctx, r.Client, r.System)
 	switch {
 	case errors.Is(err, errBadKey):
 		return nil // the controller reports it; to this reader the Secrets stay opaque

@@ -122,7 +122,7 @@ func PartialOf(ctx context.Context, reader client.Reader, obj client.Object, aft
 		}
 		p.Revisions, err = controllerRevisionPods(ctx, reader, o, o.Spec.Selector, o.Status.UpdatedReplicas, o.Status.Replicas)
 	case *appsv1.DaemonSet:
-		p.Cause, p.Why = fleet.OnDelete, onDelete
+		p.Cause, p.Why = fleet.OnDelete, OnDelete
 		p.Revisions, err = controllerRevisionPods(
 			ctx, reader, o, o.Spec.Selector, o.Status.UpdatedNumberScheduled, o.Status.CurrentNumberScheduled)
 	default:

@@ -96,7 +96,7 @@ func (h *History) Read(ctx context.Context, o workload.Object) (Held, error) {
 	case err != nil:
 		return Held{}, fmt.Errorf("get %s: %w", o, err)
 	}
-	return Held{Content: contentOf(object), object: object}, nil
+	return Held{Content: RevisionContent(object), object: object}, nil
 }
 
 // ReadCopy reads the copy that a reading has in place of its object. What is there must be an immutable copy of that very
@@ -124,7 +124,8 @@ func (h *History) ReadCopy(ctx context.Context, r revision.Reading) (Held, error
 	return held, nil
 }
 
-func contentOf(object client.Object) revision.Content {
+// RevisionContent is the content of a ConfigMap or Secret as revisions are compared by it.
+func RevisionContent(object client.Object) revision.Content {
 	out := revision.Content{Present: true, Data: map[string][]byte{}, Binary: map[string]bool{}}
 	switch o := object.(type) {
 	case *corev1.ConfigMap:

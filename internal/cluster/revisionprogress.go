@@ -32,7 +32,7 @@ func (h *History) Unfinishable() string {
 		return ""
 	}
 	if kind, _, _ := unstructured.NestedString(h.object.Object, "spec", "updateStrategy", "type"); kind == "OnDelete" {
-		return onDelete
+		return OnDelete
 	}
 	return ""
 }

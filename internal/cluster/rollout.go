@@ -71,20 +71,21 @@ func statefulSetRollout(s *appsv1.StatefulSet) Rollout {
 	}
 	switch u := s.Spec.UpdateStrategy; {
 	case u.Type == appsv1.OnDeleteStatefulSetStrategyType:
-		r.Stuck = onDelete
+		r.Stuck = OnDelete
 	case u.RollingUpdate != nil && u.RollingUpdate.Partition != nil && *u.RollingUpdate.Partition > 0:
 		r.Stuck = fmt.Sprintf("partition %d: pods below this ordinal keep their revision", *u.RollingUpdate.Partition)
 	}
 	return r
 }
 
-const onDelete = "updateStrategy OnDelete: each pod keeps its revision until it is deleted"
+// OnDelete says why a rollout with this strategy goes no further by itself.
+const OnDelete = "updateStrategy OnDelete: each pod keeps its revision until it is deleted"
 
 func daemonSetRollout(d *appsv1.DaemonSet) Rollout {
 	r := Rollout{Done: d.Status.ObservedGeneration >= d.Generation &&
 		d.Status.UpdatedNumberScheduled >= d.Status.DesiredNumberScheduled}
 	if !r.Done && d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
-		r.Stuck = onDelete
+		r.Stuck = OnDelete
 	}
 	return r
 }

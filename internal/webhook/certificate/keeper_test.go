@@ -150,7 +150,7 @@ func TestACertificateThatEndsSoonIsReplacedBeforeItDoes(t *testing.T) {
 		}
 		w.clock.Step(50 * time.Millisecond)
 	}
-	if now := w.trusted(other); bytes.Equal(now.Raw, first.Raw) || now.NotAfter.Before(began.Add(validity - time.Minute)) {
+	if now := w.trusted(other); bytes.Equal(now.Raw, first.Raw) || now.NotAfter.Before(began.Add(validity-time.Minute)) {
 		t.Errorf("it serves with a certificate until %s", now.NotAfter)
 	}
 }

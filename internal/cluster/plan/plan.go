@@ -1,4 +1,6 @@
-package cluster
+// Package plan forecasts what becomes of the workloads of a cluster when manifests are applied. It decides as the controller would, on the
+// cluster as it would be then, and only reads.
+package plan
 
 import (
 	"context"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
@@ -53,7 +56,7 @@ const (
 
 // Plan is a forecast with what it stands on.
 type Plan struct {
-	Target
+	cluster.Target
 	Forecast Forecast
 	Why      string
 	Mode     stamp.Mode
@@ -90,7 +93,7 @@ type Disruption struct {
 
 // Planner forecasts what becomes of workloads. It only reads.
 type Planner struct {
-	Connection *Connection
+	Connection *cluster.Connection
 	// System is Tidemark's own namespace.
 	System      string
 	DefaultMode stamp.Mode
@@ -103,7 +106,7 @@ type Planner struct {
 }
 
 // Plan forecasts one workload; given is nil for one that stays as it is.
-func (p *Planner) Plan(ctx context.Context, t Target, given *Given) (Plan, error) {
+func (p *Planner) Plan(ctx context.Context, t cluster.Target, given *Given) (Plan, error) {
 	out := Plan{Target: t}
 	now := t.Kind.NewObject()
 	err := p.Connection.Client.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: t.Name}, now)
@@ -112,13 +115,13 @@ func (p *Planner) Plan(ctx context.Context, t Target, given *Given) (Plan, error
 		out.Forecast, out.Why = IsNew, "it is not there yet"
 		return out, nil
 	case apierrors.IsForbidden(err):
-		out.Forecast, out.Why = Undecided, Right{Verb: "get", Resource: Plural(t.Kind.GroupVersionKind), Namespace: t.Namespace}.Missing()
+		out.Forecast, out.Why = Undecided, cluster.Right{Verb: "get", Resource: cluster.Plural(t.Kind.GroupVersionKind), Namespace: t.Namespace}.Missing()
 		return out, nil
 	case err != nil:
 		return out, fmt.Errorf("get %s: %w", t, err)
 	}
 	then, err := p.then(t.Kind, now, given, &out)
-	var elsewhere *ElsewhereError
+	var elsewhere *cluster.ElsewhereError
 	if errors.As(err, &elsewhere) {
 		out.Forecast, out.Why = Stays, elsewhere.Error()
 		return out, nil
@@ -137,12 +140,12 @@ func (p *Planner) Plan(ctx context.Context, t Target, given *Given) (Plan, error
 }
 
 // then is the workload as it is once the manifests are applied: what others put on its template stays.
-func (p *Planner) then(k Kind, now client.Object, given *Given, out *Plan) (client.Object, error) {
+func (p *Planner) then(k cluster.Kind, now client.Object, given *Given, out *Plan) (client.Object, error) {
 	there, err := k.Template(now)
 	if err != nil || given == nil {
 		return now, err
 	}
-	out.Template = !LeavesTemplate(there, given.Template)
+	out.Template = !cluster.LeavesTemplate(there, given.Template)
 	then, ok := now.DeepCopyObject().(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("copy %s: unexpected type %T", out.Target, now)
@@ -159,7 +162,7 @@ func (p *Planner) then(k Kind, now client.Object, given *Given, out *Plan) (clie
 		template.Annotations = joined(there.Annotations, given.Template.Annotations)
 		template.Labels = joined(there.Labels, given.Template.Labels)
 	}
-	return then, k.setTemplate(then, template)
+	return then, setTemplate(k, then, template)
 }
 
 func joined(below, above map[string]string) map[string]string {
@@ -172,7 +175,7 @@ func joined(below, above map[string]string) map[string]string {
 }
 
 // setTemplate replaces the pod template of an object of the kind.
-func (k Kind) setTemplate(obj client.Object, template *corev1.PodTemplateSpec) error {
+func setTemplate(k cluster.Kind, obj client.Object, template *corev1.PodTemplateSpec) error {
 	u, other := obj.(*unstructured.Unstructured)
 	if !other {
 		t, err := k.Template(obj)
@@ -212,11 +215,11 @@ func (p *Planner) forecast(ctx context.Context, now, then client.Object, out *Pl
 }
 
 // facts are what a decision about the workload stands on.
-func (p *Planner) facts(ctx context.Context, c client.Client, k Kind, obj client.Object) (Facts, error) {
+func (p *Planner) facts(ctx context.Context, c client.Client, k cluster.Kind, obj client.Object) (cluster.Facts, error) {
 	if err := p.readKey(ctx); err != nil {
-		return Facts{}, err
+		return cluster.Facts{}, err
 	}
-	l := &Live{Copier: &Copier{Client: c, Key: p.key}, Namespace: p.System, DefaultMode: p.DefaultMode, Secrets: true}
+	l := &cluster.Live{Copier: &cluster.Copier{Client: c, Key: p.key}, Namespace: p.System, DefaultMode: p.DefaultMode, Secrets: true}
 	f, err := l.Look(ctx, k, obj)
 	if err != nil {
 		return f, err
@@ -230,18 +233,19 @@ func (p *Planner) readKey(ctx context.Context) (err error) {
 	if p.key != nil {
 		return nil
 	}
-	if p.key, err = storedKey(ctx, p.Connection.Client, p.System); err != nil {
+	if p.key, err = cluster.StoredKey(ctx, p.Connection.Client, p.System); err != nil {
 		p.key, err = digest.RandomKey()
 	}
 	return err
 }
 
 // changedKeys lists the keys that are read and differ between what is applied now and then.
-func changedKeys(before, after Facts) []KeysOf {
+func changedKeys(before, after cluster.Facts) []KeysOf {
 	var out []KeysOf
 	for _, o := range after.State.Objects {
-		a, b := before.sources[o.Use.Object].configMap, after.sources[o.Use.Object].configMap
-		if o.Use.Object.Kind != workload.ConfigMap || a == nil && b == nil {
+		a, had := before.ConfigMap(o.Use.Object)
+		b, _ := after.ConfigMap(o.Use.Object)
+		if !had || a == nil && b == nil {
 			continue
 		}
 		changed := KeysOf{Object: o.Use.Object}
@@ -250,8 +254,7 @@ func changedKeys(before, after Facts) []KeysOf {
 				changed.Keys = append(changed.Keys, k)
 			}
 		}
-		_, had := before.sources[o.Use.Object]
-		if had && len(changed.Keys) > 0 {
+		if len(changed.Keys) > 0 {
 			out = append(out, changed)
 		}
 	}
@@ -262,7 +265,7 @@ func contentOrNone(cm *corev1.ConfigMap) revision.Content {
 	if cm == nil {
 		return revision.Content{}
 	}
-	return contentOf(cm)
+	return cluster.RevisionContent(cm)
 }
 
 // surroundings add who owns the workload, and the disruption budgets of its pods.
@@ -271,9 +274,9 @@ func (p *Planner) surroundings(ctx context.Context, obj client.Object, out *Plan
 	if err != nil {
 		return
 	}
-	ns := MetadataOf(NamespaceKind)
+	ns := cluster.MetadataOf(cluster.NamespaceKind)
 	_ = p.Connection.Client.Get(ctx, client.ObjectKey{Name: out.Namespace}, ns) // without it nothing says who owns
-	owner, err := OwnerOf(obj.GetAnnotations(), template.Annotations, ns.Annotations, ns.Labels)
+	owner, err := cluster.OwnerOf(obj.GetAnnotations(), template.Annotations, ns.Annotations, ns.Labels)
 	if err != nil {
 		out.Notes = append(out.Notes, err.Error())
 	}

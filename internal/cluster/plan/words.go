@@ -1,4 +1,4 @@
-package cluster
+package plan
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/fleet"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
@@ -18,7 +19,7 @@ import (
 )
 
 // judge words what the decision means for the workload's pods.
-func judge(then client.Object, after Facts, d stamp.Decision, out *Plan) {
+func judge(then client.Object, after cluster.Facts, d stamp.Decision, out *Plan) {
 	rolls := out.Template || d.Action == stamp.WriteStamp
 	switch {
 	case d.Reason == stamp.Waiting && out.Mode != stamp.Observe:
@@ -43,7 +44,7 @@ func judge(then client.Object, after Facts, d stamp.Decision, out *Plan) {
 }
 
 // leftText words that no template is written.
-func leftText(after Facts, d stamp.Decision, out *Plan) (f Forecast, why string) {
+func leftText(after cluster.Facts, d stamp.Decision, out *Plan) (f Forecast, why string) {
 	switch {
 	case len(out.Changed) == 0 && d.Reason == stamp.Unchanged && len(d.HeldBack) > 0:
 		return Stays, "nothing that it reads changes, and a rollback keeps it on an older version"
@@ -61,8 +62,8 @@ func leftText(after Facts, d stamp.Decision, out *Plan) (f Forecast, why string)
 
 // takenUp reports whether running pods take all that changes, because their program reloads it: an object that says so is taken at
 // its word, a workload that says so of the files that are refreshed under it, which those of pinned pods never are.
-func takenUp(f Facts, out *Plan) bool {
-	says, _ := Switch(v1.AnnotationReloads, f.object.GetAnnotations(), f.template.Annotations) // one that cannot be read is the controller's to tell
+func takenUp(f cluster.Facts, out *Plan) bool {
+	says, _ := cluster.Switch(v1.AnnotationReloads, f.Object.GetAnnotations(), f.Template.Annotations) // one that cannot be read is the controller's to tell
 	says = says && out.Mode != stamp.Pin
 	return !slices.ContainsFunc(out.Changed, func(changed KeysOf) bool {
 		return !slices.ContainsFunc(f.State.Objects, func(o stamp.Object) bool {
@@ -98,7 +99,7 @@ func rollsText(out *Plan, d stamp.Decision) string {
 }
 
 // hold says what keeps a workload from rolling.
-func hold(then client.Object, f Facts, out *Plan) {
+func hold(then client.Object, f cluster.Facts, out *Plan) {
 	stopped := ""
 	switch record := f.State.Record; {
 	case f.Paused != "" && !out.Template:
@@ -122,11 +123,11 @@ func heldByItself(obj client.Object) string {
 		paused = o.Spec.Paused
 	case *appsv1.StatefulSet:
 		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
-			return onDelete
+			return cluster.OnDelete
 		}
 	case *appsv1.DaemonSet:
 		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
-			return onDelete
+			return cluster.OnDelete
 		}
 	case *unstructured.Unstructured:
 		paused, _, _ = unstructured.NestedBool(o.Object, "spec", "paused")
@@ -139,7 +140,7 @@ func heldByItself(obj client.Object) string {
 
 // paceText says how many pods a workload has, how many of them a rollout replaces by itself, and how.
 func paceText(obj client.Object) (replicas, replaced int, how string) {
-	pace := PaceOf(obj)
+	pace := cluster.PaceOf(obj)
 	replicas, replaced = pace.Replicas, max(pace.Replicas-pace.Partition, 0)
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
@@ -149,13 +150,13 @@ func paceText(obj client.Object) (replicas, replaced int, how string) {
 	case *appsv1.StatefulSet:
 		switch {
 		case heldByItself(o) != "":
-			return replicas, 0, onDelete
+			return replicas, 0, cluster.OnDelete
 		case pace.Partition > 0:
 			return replicas, replaced, fmt.Sprintf("%s; partition %d: those below this ordinal keep their revision", rollingText(pace), pace.Partition)
 		}
 	case *appsv1.DaemonSet:
 		if heldByItself(o) != "" {
-			return replicas, 0, onDelete
+			return replicas, 0, cluster.OnDelete
 		}
 	case *batchv1.CronJob:
 		return 0, 0, ""
