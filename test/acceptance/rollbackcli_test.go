@@ -37,10 +37,15 @@ func (s *scene) call(args ...string) said {
 func (s *scene) callIn(getenv func(string) string, args ...string) said {
 	s.t.Helper()
 	out, errOut := &safeBuffer{}, &safeBuffer{}
-	code := cli.Run(s.t.Context(), cli.Config{
+	code := s.callTo(out, errOut, getenv, args...)
+	return said{code, out.String(), errOut.String()}
+}
+
+// callTo is callIn whose output can be read while it runs.
+func (s *scene) callTo(out, errOut *safeBuffer, getenv func(string) string, args ...string) (code int) {
+	return cli.Run(s.t.Context(), cli.Config{
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: errOut}, Clock: clock.RealClock{}, Getenv: getenv,
 	}, append(args, "-n", s.Namespace, "--kubeconfig", s.Lab.Kubeconfig(), "--cache-dir", filepath.Join(s.Lab.Status().Directory, "tidemark")))
-	return said{code, out.String(), errOut.String()}
 }
 
 // does fails the test unless the command line succeeds, and what it says holds the texts.

@@ -201,7 +201,7 @@ func TestAnArgoRolloutIsAWorkload(t *testing.T) {
 	})
 
 	s.apply(strings.Replace(webConfig, "MODE: one", "MODE: two", 1) + rolloutOf(pods, canarySteps, "web:2", richTemplate))
-	s.pinned(web, "web", first)
+	second := s.pinned(web, "web", first)
 	two := s.at(client.RolloutPaused, one)
 	s.eventually("one pod of the new release", func() error {
 		got, err := s.Loaded(t.Context(), mode)
@@ -221,22 +221,66 @@ func TestAnArgoRolloutIsAWorkload(t *testing.T) {
 	s.loads(mode, map[string]int{"two": pods})
 	s.verdict(web, "in-step")
 
-	s.must(s.rollouts.Undo(t.Context(), "web", one.Revision))
-	s.tells(web, "RolledBack", "configmap/web")
-	s.at(client.RolloutPaused, two)
-	s.loads(mode, map[string]int{"two": 4, "one": 1})
-	s.must(s.rollouts.Promote(t.Context(), "web"))
+	s.lists(one.Revision, "web:1", first)
+	s.lists(0, "web:2", second)
+	s.does(fmt.Sprintf("diff %s %d current", web, one.Revision), "web:1 → web:2", `MODE: "one" → "two"`)
+	s.goesBack(fmt.Sprintf("rollback %s --to-revision %d --wait", web, one.Revision), two, map[string]int{"two": pods - 1, "one": 1})
 	s.is(client.RolloutHealthy)
 	s.loads(mode, map[string]int{"one": pods})
+	s.tells(web, "RolledBack", "configmap/web")
 	s.caughtUp()
-	if pins := s.pinsOf(web).String(); !strings.Contains(pins, first) {
-		t.Errorf("pinned to %s after the undo, want %s", pins, first)
-	}
-	s.verdict(web, "rolled-back")
+	s.staysBack(web, first)
+	s.lists(0, "web:1", first)
 	if got := s.snapshots("web"); len(got) != 2 {
 		t.Errorf("there are the snapshots %v, want two", got)
 	}
 	s.ownConfiguration("web", "MODE")
+}
+
+// goesBack calls `tidemark rollback … --wait`, which must wait for the canary on the way back, and promotes that once it is said to
+// pause. The containers that run then, by what they loaded, are given.
+func (s *rolloutScene) goesBack(call string, from client.RolloutState, paused map[string]int) {
+	s.t.Helper()
+	out, errOut, ended := &safeBuffer{}, &safeBuffer{}, make(chan int, 1)
+	go func() { ended <- s.callTo(out, errOut, nil, strings.Fields(call)...) }()
+	s.eventually("tidemark "+call+" to say that the canary pauses", func() error {
+		if said := errOut.String(); !strings.Contains(said, "Paused: CanaryPauseStep") {
+			return errors.New("it says " + out.String() + said)
+		}
+		return nil
+	})
+	s.at(client.RolloutPaused, from)
+	s.loads(mode, paused)
+	if strings.Contains(out.String(), "is rolled out") {
+		s.t.Errorf("tidemark %s says while the canary pauses:\n%s", call, out)
+	}
+	s.must(s.rollouts.Promote(s.t.Context(), "web"))
+	if code := <-ended; code != 0 {
+		s.t.Errorf("tidemark %s: exit status %d\n%s", call, code, errOut)
+	}
+	s.holdsAll(call, said{out: out.String()}, []string{"is rolled back to revision", "is rolled out: Healthy"})
+	if state := s.is(client.RolloutHealthy); state.Current != state.Stable {
+		s.t.Errorf("it is said to be rolled out, and stable is %s, not %s", state.Stable, state.Current)
+	}
+}
+
+// lists waits until `tidemark history` lists a revision, or the current one for 0, with the image of its program and the copy of
+// the ConfigMap web that its pods read.
+func (s *rolloutScene) lists(number int64, image, copied string) {
+	s.t.Helper()
+	want := v1.RevisionImage{Container: "app", Image: image}
+	s.eventually(fmt.Sprintf("history to list revision %d with image %s and copy %s", number, image, copied), func() error {
+		list := s.listed(web)
+		i := slices.IndexFunc(list, func(r v1.Revision) bool { return number == 0 && r.Current || number != 0 && r.Revision == number })
+		if i < 0 {
+			return fmt.Errorf("it is not in %+v", list)
+		}
+		r := list[i]
+		if !slices.Contains(r.Images, want) || len(r.Configuration) != 1 || r.Configuration[0].Copy != copied || r.Reach != "in-full" || r.Available != "available" {
+			return fmt.Errorf("it lists %+v", r)
+		}
+		return nil
+	})
 }
 
 func TestABlueGreenRolloutReadsItsOwnConfiguration(t *testing.T) {
@@ -320,7 +364,7 @@ func TestARolloutThatRefersToADeploymentIsPinnedByIt(t *testing.T) {
 	}
 
 	s.apply(strings.Replace(webConfig, "MODE: one", "MODE: two", 1) + edition(deployment, 0, "web:2"))
-	s.pinned(deployment, "web", first)
+	second := s.pinned(deployment, "web", first)
 	s.at(client.RolloutPaused, one)
 	s.loads(mode, map[string]int{"one": pods - 1, "two": 1})
 	s.exit("one")
@@ -332,13 +376,26 @@ func TestARolloutThatRefersToADeploymentIsPinnedByIt(t *testing.T) {
 
 	s.must(s.rollouts.Promote(t.Context(), "web"))
 	s.loads(mode, map[string]int{"two": pods})
+	two := s.is(client.RolloutHealthy)
 	s.must(s.rollouts.Undo(t.Context(), "web", one.Revision))
 	s.tells(deployment, "RolledBack", "configmap/web")
 	s.loads(mode, map[string]int{"two": pods - 1, "one": 1})
-	s.is(client.RolloutPaused)
-	s.must(s.rollouts.Promote(t.Context(), "web"))
+	paused := s.at(client.RolloutPaused, two)
+
+	// Back from a canary is back to the stable revision, which needs no steps.
+	s.lists(0, "web:1", first)
+	s.does("rollback "+web+" --wait", "is rolled out: Healthy")
+	s.loads(mode, map[string]int{"two": pods})
+	s.caughtUp()
+	s.verdict(web, "in-step")
+	s.lists(0, "web:2", second)
+
+	s.goesBack(fmt.Sprintf("rollback %s --to-revision %d --wait", web, paused.Revision), s.is(client.RolloutHealthy), map[string]int{"two": pods - 1, "one": 1})
 	s.loads(mode, map[string]int{"one": pods})
 	s.caughtUp()
+	if pin := s.pinned(deployment, "web", ""); pin != first {
+		t.Errorf("pinned to %s after the rollback, want %s", pin, first)
+	}
 	s.verdict(web, "rolled-back")
 	s.ownConfiguration("web", "MODE")
 }
