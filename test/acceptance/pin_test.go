@@ -226,9 +226,8 @@ func TestPodsOfPinnedWorkloadsNeedNoTidemark(t *testing.T) {
 	s.set("web", "MODE", "two")
 	s.pinned(web, "web", first)
 	s.rolledOut(web)
-	if err := c.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	s.must(c.Kill())
+	v.kubectl("delete", "-k", manifestPath(t, "test/scenario/install"), "--timeout=60s") // the controller for good; its policies stay
 
 	s.set("web", "MODE", "three")
 	s.kubectl("scale", web, "--replicas=4")
@@ -239,4 +238,8 @@ func TestPodsOfPinnedWorkloadsNeedNoTidemark(t *testing.T) {
 	s.kubectl("rollout", "undo", web, "--to-revision=2")
 	s.rolledOut(web)
 	s.loads(mode, map[string]int{"one": 4})
+	s.exit("web-", "app")
+	s.startedAgain("web-", 4)
+	s.loads(mode, map[string]int{"one": 4})
+	v.kubectl("delete", "namespace", s.Namespace, "--timeout=120s") // its copies go with it, protected as they are
 }

@@ -14,6 +14,9 @@ import (
 	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
+	"tidemark.dev/tidemark/lab/client/labtest"
+	"tidemark.dev/tidemark/lab/wire"
+	"tidemark.dev/tidemark/test/scenario"
 )
 
 func TestASnapshotGetsAnotherNameWhereSomethingElseHasItsOwn(t *testing.T) {
@@ -132,21 +135,68 @@ stringData: {MODE: one, OTHER: untouched}
 func TestUninstallingHangsNothingAndStopsNothing(t *testing.T) {
 	v := alonePinned(t)
 	s := v.open("uninstall", v1.ModePin)
-	program := v.control()
-	const web = "deployment/web"
-	s.apply(webConfig + edition(web, 2, "web:1"))
+	c := v.control()
+	s.controller = c
+	const web, left = "deployment/web", "deployment/left"
+	s.apply(webConfig + edition(web, 2, "web:1") + "---" + strings.ReplaceAll(webConfig+edition(left, 1, "web:1"), "name: web", "name: left"))
 	s.pinned(web, "web", "")
-	s.rolledOut(web)
+	s.pinned(left, "left", "")
+	s.kubectl("annotate", left, v1.AnnotationMode+"="+v1.ModeRoll) // it is taken out of mode pin first, and rolls once
+	s.set("left", "MODE", "two")
+	s.pinned(left, "left", s.pinned(left, "left", ""))
+	s.rolledOut(web, left)
+	if pins := s.pinsOf(left); len(pins) != 0 {
+		t.Errorf("out of mode pin it has the pins %v", pins)
+	}
 	before := s.revisions(web)
-	s.must(program.Stop())
+	s.must(c.Stop())
+	s.set("web", "MODE", "two")
+	s.set("left", "MODE", "three")
+
 	v.kubectl("delete", "-k", manifestPath(t, "test/scenario/installpin"), "--timeout=60s")
+
+	s.eventually("the API server to rewrite pods no longer", func() error {
+		asked := scenario.PodsRewritten
+		out, _, err := v.lab.KubectlWithInput(t.Context(), asked.Manifest, "create", "--dry-run=server", "-o", "json", "-n", s.Namespace, "-f", "-")
+		if err == nil && strings.Contains(out, asked.Text) {
+			err = errors.New("it still does")
+		}
+		return err
+	})
 	if n := s.revisions(web); n != before {
 		t.Errorf("uninstalling rolled it: %d revisions, %d before", n, before)
 	}
+	// The pods that are there keep their own configuration, also when they start again. New ones read the sources.
+	s.exit("web-", "app")
+	s.startedAgain("web-", 2)
+	s.loads(modeOf, map[string]int{"web one": 2, "left two": 1})
 	s.kubectl("scale", web, "--replicas=3")
-	s.rolledOut(web)
+	s.kubectl("scale", left, "--replicas=2")
+	s.loads(modeOf, map[string]int{"web one": 2, "web two": 1, "left two": 1, "left three": 1})
+	s.rolledOut(web, left)
 	s.kubectl("rollout", "restart", web)
 	s.rolledOut(web)
-	s.loads(mode, map[string]int{"one": 3})
+	s.loads(modeOf, map[string]int{"web two": 3, "left two": 1, "left three": 1})
 	v.kubectl("delete", "namespace", s.Namespace, "--timeout=120s")
+}
+
+// modeOf words which workload a container is of, with what it read as MODE.
+func modeOf(start wire.Start) string {
+	name, _, _ := strings.Cut(start.Pod, "-")
+	return name + " " + mode(start)
+}
+
+// startedAgain waits until so many containers of pods whose names begin so have been started again.
+func (s *scene) startedAgain(prefix string, want int) {
+	s.t.Helper()
+	s.eventually(fmt.Sprintf("%d containers of %s to start again", want, prefix), func() error {
+		running, err := s.Running(s.t.Context())
+		n := 0
+		for _, start := range running {
+			if start.Attempt > 0 && strings.HasPrefix(start.Pod, prefix) {
+				n++
+			}
+		}
+		return errors.Join(err, labtest.Equal("the number of them", n, want))
+	})
 }
