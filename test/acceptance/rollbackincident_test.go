@@ -188,6 +188,35 @@ func (s *scene) everRan() map[string]bool {
 	return ever
 }
 
+// What `helm rollback` brings back without the webhook on workloads: in the end the ConfigMap of the chart with the image, but
+// over a revision in between, of the old image with the newer configuration.
+func TestHelmRollbackWithoutTheWebhookEndsRightOverARevisionInBetween(t *testing.T) {
+	turn(t)
+	s := openPinned(t, "helm-between")
+	d := s.deploysOf()
+	d.installed()
+	first := s.pinned(charted, service+"-config", "")
+	s.rolledOut(charted)
+	s.must(d.helm("upgrade", service, d.chart, "--wait", "--set", "release=2,fee=4"))
+	s.loads(checkoutRuns, map[string]int{"image 2 with 4": 2})
+	s.rolledOut(charted)
+	s.caughtUp()
+	revisions := s.revisions(charted)
+
+	s.must(d.helm("rollback", service, "1", "--wait"))
+
+	s.loads(checkoutRuns, map[string]int{"image 1 with 3": 2})
+	s.verdict(charted, "in-step")
+	if pin := s.pinned(charted, service+"-config", ""); pin != first {
+		t.Errorf("pinned to %s, want %s as before", pin, first)
+	}
+	s.caughtUp()
+	if ever := s.everRan(); !ever["image 1 with 4"] {
+		t.Errorf("there ran %v, want the old image with the newer configuration among it", ever)
+	}
+	s.revisionsAre(charted, revisions+2) // the one in between, and the release that Helm makes: no text of a stamp comes back
+}
+
 // Configuration that is not in the chart stays as it is applied when Helm goes back; `tidemark rollback` brings it back too.
 func TestHelmRollbackLeavesConfigurationOutsideTheChartAsItIsApplied(t *testing.T) {
 	turn(t)
