@@ -40,8 +40,9 @@ func program(object string, replicas int, container string, pod ...string) strin
 		"  template:\n    metadata: {labels: {app: " + name + "}}\n    spec:\n" + indent("      ", spec)
 }
 
-// cronJob is the manifest of a CronJob that does not start a Job by itself while a test runs.
-func cronJob(name string, suspend bool, container string) string {
+// cronJob is the manifest of a CronJob that does not start a Job by itself while a test runs. Further fields of the spec of its
+// pods are given after their container.
+func cronJob(name string, suspend bool, container string, pod ...string) string {
 	return fmt.Sprintf(`---
 apiVersion: batch/v1
 kind: CronJob
@@ -56,7 +57,7 @@ spec:
           restartPolicy: Never
           containers:
           - %s
-`, name, suspend, strings.TrimSpace(indent("            ", container)))
+%s`, name, suspend, strings.TrimSpace(indent("            ", container)), indent("          ", strings.Join(pod, "\n")))
 }
 
 func indent(by, text string) string {

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
@@ -16,41 +16,32 @@ import (
 	"tidemark.dev/tidemark/lab/wire"
 )
 
-// reads is what a container of the random steps read of what is versioned.
-type reads struct{ mode, file, sub string }
-
 // pinJudge holds every start in the lab's record against two things: what the copies hold that the pod's pins name, and what
 // other containers of the same revision read.
 type pinJudge struct {
-	w *pinWorld
-	// data are the contents of all copies that were ever there, by name.
-	data map[string]map[string]string
-	// pods are all that were ever seen, by UID.
-	pods map[string]seenPod
-	// revisions are what the first container of each revision read.
-	revisions map[string]reads
+	w       *pinWorld
+	watched *pinWatch
+	// revisions are what the first start of each container of each revision read.
+	revisions map[string]string
 	last      uint64
-	pending   []wire.Start
-	judged    int
-	restarts  int
-	unpinned  int
-	unknown   int
-}
-
-type seenPod struct {
-	revision string
-	pins     snapshot.Pins
+	// pending are starts of pods that were not seen so far, or whose copies were not.
+	pending  []wire.Start
+	judged   int
+	inits    int
+	ofJobs   int
+	restarts int
+	unpinned int
 }
 
 func newPinJudge(w *pinWorld) *pinJudge {
-	return &pinJudge{w: w, data: map[string]map[string]string{}, pods: map[string]seenPod{}, revisions: map[string]reads{}}
+	w.t.Helper()
+	return &pinJudge{w: w, watched: watchPins(w.scene), revisions: map[string]string{}}
 }
 
 // look takes in what there is now, and judges what has started since the last look.
 func (j *pinJudge) look() {
 	j.w.t.Helper()
 	j.reachable()
-	j.see()
 	starts, err := j.w.Starts(j.w.t.Context())
 	j.w.must(err)
 	fresh := j.pending
@@ -62,56 +53,70 @@ func (j *pinJudge) look() {
 		}
 	}
 	for _, s := range fresh {
-		j.judge(s)
+		if !j.judge(s) {
+			j.pending = append(j.pending, s)
+		}
+	}
+	for _, fault := range j.watched.faults() {
+		j.w.t.Error(fault)
 	}
 }
 
-// see takes in the copies and the pods.
-func (j *pinJudge) see() {
-	copies := &corev1.ConfigMapList{}
-	j.w.must(j.w.API.List(j.w.t.Context(), copies, ctrlclient.InNamespace(j.w.Namespace), ctrlclient.MatchingLabels{v1.LabelSnapshot: v1.True}))
-	for _, c := range copies.Items {
-		j.data[c.Name] = c.Data
-	}
-	pods := &corev1.PodList{}
-	j.w.must(j.w.API.List(j.w.t.Context(), pods, ctrlclient.InNamespace(j.w.Namespace)))
-	for _, p := range pods.Items {
-		pins, err := snapshot.ParsePins(p.Namespace, p.Annotations[v1.AnnotationPins])
-		j.w.must(err)
-		hash := p.Labels[appsv1.DefaultDeploymentUniqueLabelKey] + p.Labels[appsv1.ControllerRevisionHashLabelKey] + p.Labels["rollouts-pod-template-hash"]
-		j.pods[string(p.UID)] = seenPod{revision: p.Labels["app"] + " " + hash, pins: pins}
-	}
-}
-
-func (j *pinJudge) judge(s wire.Start) {
+// judge judges a start; false when its pod was not seen so far, or one of its copies.
+func (j *pinJudge) judge(s wire.Start) bool {
 	j.w.t.Helper()
-	pod, known := j.pods[s.PodUID]
+	pod, seen := j.watched.pod(s.PodUID)
 	switch {
-	case !known:
-		j.unknown++ // it came and went between two looks
-		return
+	case !seen:
+		return false
 	case len(pod.pins) == 0:
 		j.unpinned++ // of a revision before the first pins
-		return
+		if j.w.hooked {
+			j.w.t.Errorf("%s has no pins, although its workload got them when it was created", s.Pod)
+		}
+		return true
 	}
-	got := reads{s.Env("MODE"), s.File("/files/conf"), s.File("/sub/conf")}
-	web, okWeb := j.data[pod.pins[configMapOf(j.w.Namespace, "web")]]
-	files, okFiles := j.data[pod.pins[configMapOf(j.w.Namespace, "files")]]
-	if !okWeb || !okFiles {
-		j.w.t.Errorf("%s is pinned to copies that were never seen: %v", s.Pod, pod.pins)
-		return
+	got, want := map[string]string{}, map[string]string{}
+	for _, r := range pinReadings {
+		if r.container != s.Container {
+			continue
+		}
+		o := workload.Object{Kind: r.kind, Namespace: j.w.Namespace, Name: r.object}
+		if pod.pins[o] == "" {
+			j.w.t.Errorf("%s reads %s, which its pins %s leave out", s.Pod, o, pod.pins)
+			return true
+		}
+		data, seen := j.watched.copied(o, pod.pins[o])
+		if !seen {
+			return false
+		}
+		way := r.env + r.file
+		got[way], want[way] = s.Env(r.env)+s.File(r.file), data[r.key]
 	}
-	if want := (reads{web["MODE"], files["conf"], files["conf"]}); got != want {
-		j.w.t.Errorf("%s attempt %d read %+v, but its pins %s hold %+v", s.Pod, s.Attempt, got, pod.pins, want)
+	read := fmt.Sprint(got)
+	if expected := fmt.Sprint(want); len(want) == 0 || read != expected {
+		j.w.t.Errorf("%s of %s attempt %d read %s, but its pins %s hold %s", s.Container, s.Pod, s.Attempt, read, pod.pins, expected)
 	}
-	if before, ok := j.revisions[pod.revision]; !ok {
-		j.revisions[pod.revision] = got
-	} else if before != got {
-		j.w.t.Errorf("%s attempt %d read %+v, another container of revision %s read %+v", s.Pod, s.Attempt, got, pod.revision, before)
+	of := pod.revision + " " + s.Container
+	if before, ok := j.revisions[of]; !ok {
+		j.revisions[of] = read
+	} else if before != read {
+		j.w.t.Errorf("%s of %s attempt %d read %s, another one of revision %s read %s", s.Container, s.Pod, s.Attempt, read, pod.revision, before)
 	}
+	j.count(s)
+	return true
+}
+
+func (j *pinJudge) count(s wire.Start) {
 	j.judged++
 	if s.Attempt > 0 {
 		j.restarts++
+	}
+	if s.Kind == wire.Init {
+		j.inits++
+	}
+	if strings.HasPrefix(s.Pod, "nightly-") {
+		j.ofJobs++
 	}
 }
 
@@ -119,66 +124,129 @@ func configMapOf(namespace, name string) workload.Object {
 	return workload.Object{Kind: workload.ConfigMap, Namespace: namespace, Name: name}
 }
 
-// reachable fails the test when a copy is not there that a retained revision names.
+// reachable fails the test when a copy is not there that something names which is there.
 func (j *pinJudge) reachable() {
 	j.w.t.Helper()
-	for _, r := range j.retained() {
-		for _, name := range r.pins {
-			cm := &metav1.PartialObjectMetadata{}
-			cm.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
-			err := j.w.API.Get(j.w.t.Context(), ctrlclient.ObjectKey{Namespace: j.w.Namespace, Name: name}, cm)
-			if ctrlclient.IgnoreNotFound(err) == nil && err != nil && j.still(r.name) {
-				j.w.t.Errorf("revision %s needs the copy %s, which is gone", r.name, name)
+	users := j.users()
+	there := map[workload.Object]bool{}
+	for _, c := range j.present() {
+		there[c.Object] = true
+	}
+	for _, u := range users {
+		for o, name := range u.pins {
+			if name != v1.AbsentName && !there[workload.Object{Kind: o.Kind, Namespace: o.Namespace, Name: name}] && j.still(u.name) {
+				j.w.t.Errorf("%s needs the copy %s of %s, which is gone", u.name, name, o)
 			}
 		}
 	}
 }
 
-type retainedRevision struct {
-	name string
-	pins snapshot.Pins
-}
-
-// retained lists the ReplicaSets and ControllerRevisions with their pins.
-func (j *pinJudge) retained() []retainedRevision {
-	var out []retainedRevision
-	add := func(name, text string) {
-		pins, err := snapshot.ParsePins(j.w.Namespace, text)
-		j.w.must(err)
-		out = append(out, retainedRevision{name, pins})
-	}
-	sets := &appsv1.ReplicaSetList{}
-	j.w.must(j.w.API.List(j.w.t.Context(), sets, ctrlclient.InNamespace(j.w.Namespace)))
-	for _, r := range sets.Items {
-		add(r.Name, r.Spec.Template.Annotations[v1.AnnotationPins])
-	}
-	revisions := &appsv1.ControllerRevisionList{}
-	j.w.must(j.w.API.List(j.w.t.Context(), revisions, ctrlclient.InNamespace(j.w.Namespace)))
-	for _, r := range revisions.Items {
-		_, rest, _ := strings.Cut(string(r.Data.Raw), `"`+v1.AnnotationPins+`":"`)
-		text, _, _ := strings.Cut(rest, `"`)
-		add(r.Name, text)
+// present are the copies that are there.
+func (j *pinJudge) present() []snapshot.Snapshot {
+	j.w.t.Helper()
+	var out []snapshot.Snapshot
+	for _, kind := range []workload.ObjectKind{workload.ConfigMap, workload.Secret} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(kind) + "List"))
+		j.w.must(j.w.API.List(j.w.t.Context(), list, ctrlclient.InNamespace(j.w.Namespace), ctrlclient.MatchingLabels{v1.LabelSnapshot: v1.True}))
+		for i := range list.Items {
+			if c, ok := snapshot.Read(kind, &list.Items[i]); ok {
+				out = append(out, c)
+			}
+		}
 	}
 	return out
 }
 
-// still reports whether a revision is retained now.
+// pinUser is something that names copies.
+type pinUser struct {
+	name string
+	pins snapshot.Pins
+}
+
+// users lists what names copies: ReplicaSets, ControllerRevisions, Jobs, the CronJob, and pods that have not ended.
+func (j *pinJudge) users() []pinUser {
+	j.w.t.Helper()
+	var out []pinUser
+	add := func(object ctrlclient.Object, text string) {
+		pins, err := snapshot.ParsePins(j.w.Namespace, text)
+		j.w.must(err)
+		out = append(out, pinUser{fmt.Sprintf("%T %s", object, object.GetUID()), pins})
+	}
+	list := func(l ctrlclient.ObjectList) {
+		j.w.must(j.w.API.List(j.w.t.Context(), l, ctrlclient.InNamespace(j.w.Namespace)))
+	}
+	sets, revisions, jobs, crons, pods := &appsv1.ReplicaSetList{}, &appsv1.ControllerRevisionList{}, &batchv1.JobList{}, &batchv1.CronJobList{}, &corev1.PodList{}
+	list(sets)
+	for i := range sets.Items {
+		add(&sets.Items[i], sets.Items[i].Spec.Template.Annotations[v1.AnnotationPins])
+	}
+	list(revisions)
+	for i := range revisions.Items {
+		_, rest, _ := strings.Cut(string(revisions.Items[i].Data.Raw), `"`+v1.AnnotationPins+`":"`)
+		text, _, _ := strings.Cut(rest, `"`)
+		add(&revisions.Items[i], text)
+	}
+	list(jobs)
+	for i := range jobs.Items {
+		add(&jobs.Items[i], jobs.Items[i].Spec.Template.Annotations[v1.AnnotationPins])
+	}
+	list(crons)
+	for i := range crons.Items {
+		add(&crons.Items[i], crons.Items[i].Spec.JobTemplate.Spec.Template.Annotations[v1.AnnotationPins])
+	}
+	list(pods)
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			add(p, p.Annotations[v1.AnnotationPins])
+		}
+	}
+	return out
+}
+
+// still reports whether something that names copies is there now.
 func (j *pinJudge) still(name string) bool {
-	for _, r := range j.retained() {
-		if r.name == name {
+	for _, u := range j.users() {
+		if u.name == name {
 			return true
 		}
 	}
 	return false
 }
 
+// superfluous waits until at most one copy of each source is left that nothing names, as clean-up has been told.
+func (j *pinJudge) superfluous() {
+	j.w.t.Helper()
+	j.w.eventually("the copies to go that nothing names", func() error {
+		named := map[workload.Object]bool{}
+		for _, u := range j.users() {
+			for o, name := range u.pins {
+				named[workload.Object{Kind: o.Kind, Namespace: o.Namespace, Name: name}] = true
+			}
+		}
+		unnamed := map[workload.Object][]string{}
+		for _, c := range j.present() {
+			if !named[c.Object] {
+				unnamed[c.Source] = append(unnamed[c.Source], c.Object.Name)
+			}
+		}
+		for source, names := range unnamed {
+			if len(names) > 1 {
+				return fmt.Errorf("of %s nothing names %v", source, names)
+			}
+		}
+		return nil
+	})
+}
+
 // report says how much was judged, and fails the test when that is too little to prove anything.
 func (j *pinJudge) report(steps int) {
 	j.w.t.Helper()
-	what := fmt.Sprintf("%d starts judged, %d of them restarts, of %d revisions with %d copies; %d of revisions without pins, %d of pods that were never seen",
-		j.judged, j.restarts, len(j.revisions), len(j.data), j.unpinned, j.unknown)
+	what := fmt.Sprintf("%d starts judged, %d of them restarts, %d of init containers, %d of Jobs, of %d containers of revisions with %d copies; "+
+		"%d of revisions without pins, %d of pods or copies that were never seen",
+		j.judged, j.restarts, j.inits, j.ofJobs, len(j.revisions), j.watched.counted(), j.unpinned, len(j.pending))
 	j.w.t.Log(what)
-	if j.judged < steps || j.restarts < steps/20 || j.unknown > j.judged/3 {
+	if j.judged < 2*steps || j.restarts < steps/20 || j.ofJobs < steps/40 || len(j.pending) > j.judged/200 {
 		j.w.t.Errorf("%s: the test proves little", what)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/workload"
 	"tidemark.dev/tidemark/lab/client"
 	"tidemark.dev/tidemark/lab/wire"
 	"tidemark.dev/tidemark/test/scenario"
@@ -39,9 +40,14 @@ func TestSoakEveryContainerReadsWhatItsRevisionPins(t *testing.T) {
 	t.Logf("TIDEMARK_SEED=%d TIDEMARK_STEPS=%d", seed, steps)
 
 	v := alonePinned(t)
-	w := &pinWorld{scene: v.open("pins", v1.ModePin), venue: v, random: rand.New(rand.NewPCG(seed, 0))}
-	w.begin()
+	w := &pinWorld{scene: v.open("pins", v1.ModePin), random: rand.New(rand.NewPCG(seed, 0)), hooked: seed%2 == 0}
+	w.control = func() *scenario.Controller { return v.control(pinFlags...) }
+	if w.hooked {
+		h := v.webhooks(workloadWebhook)
+		w.control = func() *scenario.Controller { return h.serve(pinFlags...) }
+	}
 	j := newPinJudge(w)
+	w.begin()
 	for step := 1; step <= steps; step++ {
 		what := w.advance()
 		w.past = append(w.past, fmt.Sprintf("%s step %d: %s", time.Now().UTC().Format(time.StampMilli), step, what))
@@ -53,58 +59,136 @@ func TestSoakEveryContainerReadsWhatItsRevisionPins(t *testing.T) {
 			t.Fatalf("what happened last:\n%s", strings.Join(w.past[max(0, len(w.past)-40):], "\n"))
 		}
 	}
+	w.calm()
+	j.look()
+	j.superfluous()
 	j.report(steps)
 }
 
 // pinWorld is the scene of the random steps.
 type pinWorld struct {
 	*scene
-	venue    venue
-	random   *rand.Rand
+	random *rand.Rand
+	// hooked says that a controller serves the webhook on workloads while it runs; control starts one.
+	hooked   bool
+	control  func() *scenario.Controller
 	program  *scenario.Controller // nil while none runs
 	rollouts *client.Rollouts
 	past     []string
 	cordoned string
 	values   int
+	jobs     int
+	// maybe says that the optional ConfigMap is there.
+	maybe bool
 }
 
-// The workloads read the ConfigMap web into their environment and the ConfigMap files as files. The Rollout's canary stops at its
-// first step.
+// The workloads read as pinReadings says. The Rollout's canary stops at its first step.
 var (
 	ownKinds        = []string{"deployment/api", "deployment/job", "statefulset/db", "daemonset/agent"}
 	pinnedWorkloads = append(slices.Clone(ownKinds), canary)
 )
 
-const canary = "rollout/canary"
+const (
+	canary  = "rollout/canary"
+	nightly = "cronjob/nightly"
+)
 
 // pinFlags make rollouts happen as often as they are wanted, and clean-up at once.
 var pinFlags = []string{"--storm-rolls=0", "--settle=300ms", "--gc-interval=2s", "--gc-min-age=1s", "--gc-history=1"}
 
-const readsBoth = sample + `envFrom: [{configMapRef: {name: web}}]
-volumeMounts: [{name: files, mountPath: /files}, {name: files, mountPath: /sub/conf, subPath: conf}]
+// pinReadings are what the containers of the random steps read of what is versioned, each from a variable of the environment or a file.
+var pinReadings = []struct {
+	container, env, file string
+	kind                 workload.ObjectKind
+	object, key          string
+}{
+	{"app", "MODE", "", workload.ConfigMap, "web", "MODE"},
+	{"app", "DOOR", "", workload.Secret, "door", "KEY"},
+	{"app", "MAYBE_KEY", "", workload.ConfigMap, "maybe", "KEY"},
+	{"app", "", "/files/conf", workload.ConfigMap, "files", "conf"},
+	{"app", "", "/sub/conf", workload.ConfigMap, "files", "conf"},
+	{"app", "", "/all/conf", workload.ConfigMap, "files", "conf"},
+	{"app", "", "/all/key", workload.Secret, "door", "KEY"},
+	{"app", "", "/all/maybe", workload.ConfigMap, "maybe", "KEY"},
+	{"first", "MODE", "", workload.ConfigMap, "web", "MODE"},
+	{"first", "DOOR", "", workload.Secret, "door", "KEY"},
+	{"first", "MAYBE", "", workload.ConfigMap, "maybe", "KEY"},
+	{"first", "", "/all/conf", workload.ConfigMap, "files", "conf"},
+	{"first", "", "/all/key", workload.Secret, "door", "KEY"},
+	{"first", "", "/all/maybe", workload.ConfigMap, "maybe", "KEY"},
+}
+
+// What pinReadings says, as manifests.
+const (
+	pinReads = sample + `env: [{name: DOOR, valueFrom: {secretKeyRef: {name: door, key: KEY}}}]
+envFrom: [{configMapRef: {name: web}}, {prefix: MAYBE_, configMapRef: {name: maybe, optional: true}}]
+volumeMounts: [{name: files, mountPath: /files}, {name: files, mountPath: /sub/conf, subPath: conf}, {name: all, mountPath: /all}]
 `
+	pinReadsPod = `terminationGracePeriodSeconds: 1
+initContainers:
+- name: first
+  image: tidemark-sample
+  command: [/sample]
+  args: [--require=MODE, --exit-after=1ms]
+  env:
+  - {name: DOOR, valueFrom: {secretKeyRef: {name: door, key: KEY}}}
+  - {name: MAYBE, valueFrom: {configMapKeyRef: {name: maybe, key: KEY, optional: true}}}
+  envFrom: [{configMapRef: {name: web}}]
+  volumeMounts: [{name: all, mountPath: /all}]
+volumes:
+- {name: files, configMap: {name: files}}
+- name: all
+  projected:
+    sources:
+    - {configMap: {name: files}}
+    - {secret: {name: door, items: [{key: KEY, path: key}]}}
+    - {configMap: {name: maybe, optional: true, items: [{key: KEY, path: maybe}]}}
+`
+	pinObjects = webConfig + `---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: files}
+data: {conf: start}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: door, annotations: {` + v1.AnnotationTreatAs + `: versioned}}
+stringData: {KEY: start}
+`
+)
 
 func (w *pinWorld) begin() {
 	w.t.Helper()
+	w.must(scenario.AwaitAdmission(w.t.Context(), w.Lab, scenario.PodsRewritten))
 	_, err := w.Lab.StartArgoRollouts(w.t.Context())
 	w.must(err)
 	w.rollouts, err = w.Lab.Rollouts(w.Namespace)
 	w.must(err)
-	w.program = w.venue.control(pinFlags...)
-	manifest := webConfig + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: files}\ndata: {conf: start}\n"
-	manifestOf := func(object string) string {
-		return program(object, 2, readsBoth, "volumes: [{name: files, configMap: {name: files}}]", "terminationGracePeriodSeconds: 1")
-	}
+	w.program = w.control()
+	manifest := pinObjects
 	for _, object := range ownKinds {
-		manifest += manifestOf(object)
+		manifest += program(object, 2, pinReads, pinReadsPod)
 	}
-	manifest += asRollout(manifestOf("deployment/canary"), canarySteps)
+	manifest += asRollout(program("deployment/canary", 2, pinReads, pinReadsPod), canarySteps)
+	// Jobs end after a while, or are tried again in the same pod.
+	manifest += strings.NewReplacer("restartPolicy: Never", "restartPolicy: OnFailure", "--require=MODE]", "--require=MODE, --exit-after=5s]",
+		"    spec:\n      template:", "    spec:\n      ttlSecondsAfterFinished: 2\n      template:",
+	).Replace(cronJob("nightly", false, pinReads, pinReadsPod))
 	w.apply(manifest)
-	for _, object := range pinnedWorkloads {
+	for _, object := range append(slices.Clone(pinnedWorkloads), nightly) {
 		w.pinned(object, "web", "")
+	}
+	for _, object := range pinnedWorkloads {
 		w.kubectl("patch", object, "--type=merge", "-p", `{"spec":{"revisionHistoryLimit":3}}`)
 	}
 	w.rolledOut(ownKinds...)
+}
+
+// calm brings everything up that the steps have taken down.
+func (w *pinWorld) calm() {
+	w.t.Helper()
+	w.uncordon()
+	w.start()
 }
 
 func (w *pinWorld) advance() string {
@@ -116,7 +200,7 @@ func (w *pinWorld) advance() string {
 		{"edit", 5, w.edit}, {"edit back", 1, w.editBack}, {"undo", 4, w.undo}, {"restart", 1, w.restart}, {"image", 2, w.image},
 		{"scale", 2, w.scale}, {"scale while paused", 1, w.scalePaused}, {"exit", 4, w.exit}, {"delete pod", 3, w.deletePod},
 		{"drain", 1, w.drain}, {"uncordon", 2, w.uncordon}, {"kill controller", 1, w.kill}, {"start controller", 2, w.start},
-		{"promote", 2, w.canary((*client.Rollouts).Promote)}, {"abort", 2, w.canary((*client.Rollouts).Abort)},
+		{"job", 3, w.job}, {"promote", 2, w.canary((*client.Rollouts).Promote)}, {"abort", 2, w.canary((*client.Rollouts).Abort)},
 		{"retry", 1, w.canary((*client.Rollouts).Retry)}, {"cut off", 1, w.cutOff},
 	}
 	total := 0
@@ -136,13 +220,35 @@ func (w *pinWorld) any() string { return pick(w.random, pinnedWorkloads) }
 
 func (w *pinWorld) edit() string {
 	w.values++
-	name, key := "web", "MODE"
-	if w.random.IntN(2) == 0 {
-		name, key = "files", "conf"
-	}
 	value := fmt.Sprint("value-", w.values)
-	w.set(name, key, value)
-	return name + " " + value
+	switch w.random.IntN(5) {
+	case 0:
+		w.set("files", "conf", value)
+		return "files " + value
+	case 1:
+		w.setSecret("door", "KEY", value)
+		return "door " + value
+	case 2:
+		return "maybe " + w.editMaybe(value)
+	}
+	w.set("web", "MODE", value)
+	return "web " + value
+}
+
+// editMaybe lets the optional ConfigMap come, change or go.
+func (w *pinWorld) editMaybe(value string) string {
+	switch {
+	case !w.maybe:
+		w.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: maybe}\ndata: {KEY: " + value + "}\n")
+		w.maybe = true
+	case w.random.IntN(2) == 0:
+		w.kubectl("delete", "configmap", "maybe")
+		w.maybe = false
+		return "goes"
+	default:
+		w.set("maybe", "KEY", value)
+	}
+	return value
 }
 
 func (w *pinWorld) editBack() string {
@@ -171,7 +277,7 @@ func (w *pinWorld) restart() string {
 }
 
 func (w *pinWorld) image() string {
-	object, image := w.any(), fmt.Sprint("app=tidemark-sample:", w.random.IntN(3))
+	object, image := pick(w.random, append(slices.Clone(pinnedWorkloads), nightly)), fmt.Sprint("app=tidemark-sample:", w.random.IntN(3))
 	if object == canary {
 		_, image, _ := strings.Cut(image, "=")
 		w.kubectl("patch", object, "--type=json", "-p", `[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "`+image+`"}]`)
@@ -200,6 +306,14 @@ func (w *pinWorld) scalePaused() string {
 	time.Sleep(time.Second)
 	w.kubectl("rollout", "resume", object)
 	return object
+}
+
+// job starts a Job of the CronJob.
+func (w *pinWorld) job() string {
+	w.jobs++
+	name := fmt.Sprint("nightly-", w.jobs)
+	w.kubectl("create", "job", name, "--from="+nightly)
+	return name
 }
 
 func (w *pinWorld) exit() string {
@@ -285,6 +399,6 @@ func (w *pinWorld) start() string {
 	if w.program != nil {
 		return "it runs"
 	}
-	w.program = w.venue.control(pinFlags...)
+	w.program = w.control()
 	return ""
 }
