@@ -90,7 +90,9 @@ func TestEveryMetricThatAlertsAndDashboardUseIsScrapedFromTheController(t *testi
 	}
 	v := alonePinned(t)
 	in := newInbox(t)
-	in.alsoTo("http://127.0.0.1:1") // nobody listens there
+	if err := in.AlsoTo("http://127.0.0.1:1"); err != nil { // nobody listens there
+		t.Fatal(err)
+	}
 	c := v.watchful(append(in.flags, "--rollout-interval=1s", "--gc-interval=1s", "--release-interval=1s", "--kind=example.tidemark.dev/v1/Nowhere=spec.template")...)
 	s := v.open("alerts", v1.ModeRoll)
 	s.controller = c

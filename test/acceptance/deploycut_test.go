@@ -96,10 +96,10 @@ func TestTheStarterIsToldOfACancelledDeploy(t *testing.T) {
 	send(t, syscall.SIGTERM, g.Process.Pid)
 	g.ended(t)
 	page := in.gets(back.scene, "checkout", "TidemarkReleaseAbandoned", "firing")
-	if page.Severity != "page" || page.fact("started by") != "bob" || !strings.Contains(page.Title, "probably left revision 4 pending-rollback: its guard got SIGTERM at ") {
+	if page.Severity != "page" || page.Fact("started by") != "bob" || !strings.Contains(page.Title, "probably left revision 4 pending-rollback: its guard got SIGTERM at ") {
 		t.Errorf("the page is %+v", page)
 	}
-	if told.Severity != "message" || told.fact("started by") != "ann" || told.fact("job") != "https://ci.example/8" ||
+	if told.Severity != "message" || told.Fact("started by") != "ann" || told.Fact("job") != "https://ci.example/8" ||
 		!strings.Contains(told.Title, "its guard got SIGTERM at ") || !strings.Contains(told.Title, "revision 2 is failed") {
 		t.Errorf("the message is %+v", told)
 	}

@@ -103,16 +103,13 @@ const password = "S3cretMarker"
 
 // untold checks that the password is in no lease, event, log, metric or message, nor in what the guard said, once the controller has
 // told of the deploy. Helm's records hold it, for they hold all values.
-func (d *deployed) untold(g *guarded, inboxes ...*inbox) {
+func (d *deployed) untold(g *guarded, in *inbox) {
 	d.t.Helper()
 	metrics, err := d.controller.Metrics(d.t.Context())
 	d.must(err)
 	said := map[string]string{
 		"the guard": g.said.String(), "the log": d.controller.Log(), "a metric": metrics,
-		"a lease or event": d.kubectl("get", "leases,events", "-o", "yaml"),
-	}
-	for _, in := range inboxes {
-		said["a message"] += in.all()
+		"a lease or event": d.kubectl("get", "leases,events", "-o", "yaml"), "a message": in.text(),
 	}
 	for where, text := range said {
 		if text == "" && where != "the guard" { // which may have nothing to remark

@@ -76,7 +76,7 @@ func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T
 
 	s.set("sender-config", "LEASE_DURATION", "2m")
 	s.verdict("deployment/sender", "dormant")
-	if m := in.gets(s, "sender", "TidemarkChangeDormant", "firing"); m.Severity != "message" || m.fact("configmap/sender-config LEASE_DURATION") != `"10m" → "2m" (24 pods)` {
+	if m := in.gets(s, "sender", "TidemarkChangeDormant", "firing"); m.Severity != "message" || m.Fact("configmap/sender-config LEASE_DURATION") != `"10m" → "2m" (24 pods)` {
 		t.Errorf("people were told %+v", m)
 	}
 
@@ -109,12 +109,12 @@ func TestLeaseInModeObserveTheDormantEditIsSeenAndThenTheSplitFleet(t *testing.T
 	// And whoever is paged, when it has been so for a minute, sees how many run what: by value, because the scene's ConfigMap
 	// says that it may be shown.
 	m := in.gets(s, "sender", "TidemarkFleetSplit", "firing")
-	if m.Severity != "page" || m.fact("configmap/sender-config LEASE_DURATION") != `"10m" → "2m" (18 pods)` {
+	if m.Severity != "page" || m.Fact("configmap/sender-config LEASE_DURATION") != `"10m" → "2m" (18 pods)` {
 		t.Errorf("people were told %+v", m)
 	}
 	for _, part := range []string{"6 applied", "18 older"} {
-		if !strings.Contains(m.fact("pods"), part) {
-			t.Errorf("the pods are told as %q, want %s", m.fact("pods"), part)
+		if !strings.Contains(m.Fact("pods"), part) {
+			t.Errorf("the pods are told as %q, want %s", m.Fact("pods"), part)
 		}
 	}
 	in.gets(s, "sender", "TidemarkChangeDormant", "resolved")

@@ -60,11 +60,11 @@ func TestNoSecretValueLeavesItsSecret(t *testing.T) {
 	said := s.deploysSecretly(first, second)
 	maps.Copy(said, s.commandsSay(first, second))
 	maps.Copy(said, s.left())
-	said["notifications"] = in.all()
+	said["notifications"] = in.text()
 	if !strings.Contains(said["metrics"], `tidemark_fleet_verdict{kind="Deployment",name="lazy",namespace="secrecy"`) || !strings.Contains(said["history"], v1.ConfigMapNotified) {
 		t.Error("neither the fleet's series nor what was told is there, so nothing was proved about them")
 	}
-	s.holdsNone(said, map[string]string{"the credential of notifications": in.marker}, first, second)
+	s.holdsNone(said, map[string]string{"the credential of notifications": in.Token}, first, second)
 }
 
 func TestNoSecretValueLeavesItsSecretInModePin(t *testing.T) {
@@ -102,12 +102,12 @@ func TestNoSecretValueLeavesItsSecretInModePin(t *testing.T) {
 
 	said := s.commandsSay(first, second)
 	maps.Copy(said, s.left())
-	said["notifications"] = in.all()
+	said["notifications"] = in.text()
 	copies := strings.Fields(s.kubectl("get", "secrets", "-l", v1.LabelSnapshot+"="+v1.True, "-o", "name"))
 	if len(copies) < 2 || !slices.ContainsFunc(copies, func(c string) bool { return strings.Contains(said["pods"], nameOf(c)) }) {
 		t.Errorf("there are the copies %q, which no pod reads, so nothing was proved about them", copies)
 	}
-	s.holdsNone(said, map[string]string{"the credential of notifications": in.marker}, first, second)
+	s.holdsNone(said, map[string]string{"the credential of notifications": in.Token}, first, second)
 }
 
 // left are the traces in the cluster: whatever Tidemark wrote, logged or exports. Of copies of Secrets all but the data.

@@ -2,13 +2,16 @@ package scenario
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,9 +20,13 @@ import (
 )
 
 // Inbox is a real HTTP receiver of the controller's notifications, on this machine: one destination for each of some people, and
-// one for everybody else.
+// one for everybody else. What comes without its token is refused.
 type Inbox struct {
+	// Token is part of each destination's address, and what each authenticates with.
+	Token string
+
 	dir    string
+	people []string
 	server *httptest.Server
 
 	mu  sync.Mutex
@@ -35,6 +42,8 @@ type Notice struct {
 	To string `json:"-"`
 	// At is when.
 	At time.Time `json:"-"`
+	// Text is all of it.
+	Text string `json:"-"`
 
 	Key      string
 	Alert    string
@@ -42,7 +51,18 @@ type Notice struct {
 	Severity string
 	Person   string
 	Title    string
+	Facts    []struct{ Name, Value string }
 	Labels   map[string]string
+}
+
+// Fact is the value of a fact; "" when there is none.
+func (n Notice) Fact(name string) string {
+	for _, f := range n.Facts {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
 }
 
 // OpenInbox opens a receiver for the people.
@@ -51,25 +71,52 @@ func OpenInbox(people ...string) (*Inbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Inbox{dir: dir}
+	in := &Inbox{Token: rand.Text(), dir: dir, people: people}
 	in.server = httptest.NewServer(http.HandlerFunc(in.serve))
-	if err := os.WriteFile(in.config(), []byte(in.configuration(people)), 0o600); err != nil {
+	if err := errors.Join(in.writeCredentials(), in.configure()); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
 	return in, nil
 }
 
+func (in *Inbox) destinations() []string { return append(slices.Clone(in.people), Everybody) }
+
+// writeCredentials writes the token, and the address of each destination.
+func (in *Inbox) writeCredentials() error {
+	err := os.WriteFile(filepath.Join(in.dir, tokenFile), []byte(in.Token), 0o600)
+	for _, name := range in.destinations() {
+		err = errors.Join(err, os.WriteFile(filepath.Join(in.dir, addressFile(name)), []byte(in.server.URL+in.path(name)), 0o600))
+	}
+	return err
+}
+
+const tokenFile = "token"
+
+func addressFile(destination string) string { return destination + ".url" }
+
+func (in *Inbox) path(destination string) string { return "/" + destination + "/" + in.Token }
+
 func (in *Inbox) config() string { return filepath.Join(in.dir, "notifications.yaml") }
 
-func (in *Inbox) configuration(people []string) string {
+// AlsoTo has a controller that is started after it send what everybody gets to an address too.
+func (in *Inbox) AlsoTo(address string) error { return in.configure(address) }
+
+func (in *Inbox) configure(also ...string) error {
 	var destinations, routes strings.Builder
-	for _, name := range append(people, Everybody) {
-		fmt.Fprintf(&destinations, "- {name: %s, webhook: {url: '%s/%s'}}\n", name, in.server.URL, name)
-		if name != Everybody {
-			fmt.Fprintf(&routes, "  %s: [%s]\n", name, name)
-		}
+	for _, name := range in.destinations() {
+		fmt.Fprintf(&destinations, "- {name: %s, webhook: {urlFrom: %s, tokenFrom: %s}}\n", name, addressFile(name), tokenFile)
 	}
-	return fmt.Sprintf("cluster: lab\ndestinations:\n%speople:\n%sfallback: [%s]\n", &destinations, &routes, Everybody)
+	for _, name := range in.people {
+		fmt.Fprintf(&routes, "  %s: [%s]\n", name, name)
+	}
+	fallback := []string{Everybody}
+	for i, address := range also {
+		name := fmt.Sprint("other-", i)
+		fmt.Fprintf(&destinations, "- {name: %s, webhook: {url: '%s'}}\n", name, address)
+		fallback = append(fallback, name)
+	}
+	text := fmt.Sprintf("cluster: lab\ndestinations:\n%speople:\n%sfallback: [%s]\n", &destinations, &routes, strings.Join(fallback, ", "))
+	return os.WriteFile(in.config(), []byte(text), 0o600)
 }
 
 // Flags make a controller send here.
@@ -84,22 +131,37 @@ func (in *Inbox) Close() error {
 }
 
 func (in *Inbox) serve(w http.ResponseWriter, r *http.Request) {
-	n := Notice{To: strings.TrimPrefix(r.URL.Path, "/"), At: time.Now()}
-	if err := json.NewDecoder(r.Body).Decode(&n); err != nil {
+	to, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if r.URL.Path != in.path(to) || r.Header.Get("Authorization") != "Bearer "+in.Token {
+		http.Error(w, "not its token", http.StatusForbidden)
+		return
+	}
+	n := Notice{To: to, At: time.Now()}
+	text, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(text, &n)
+	}
+	if err != nil {
 		http.Error(w, "no JSON", http.StatusBadRequest)
 		return
 	}
+	n.Text = string(text)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.got = append(in.got, n)
 }
 
-// About is what arrived about the object of a kind of alert, in order.
-func (in *Inbox) About(namespace, name, alert string) []Notice {
+// All is what arrived, in order.
+func (in *Inbox) All() []Notice {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	return slices.Clone(in.got)
+}
+
+// About is what arrived about the object of a kind of alert, in order.
+func (in *Inbox) About(namespace, name, alert string) []Notice {
 	var out []Notice
-	for _, n := range in.got {
+	for _, n := range in.All() {
 		if n.Labels["namespace"] == namespace && n.Labels["name"] == name && n.Alert == alert {
 			out = append(out, n)
 		}
