@@ -22,6 +22,8 @@ const (
 type Command struct {
 	// Args are the program and its arguments.
 	Args []string
+	// Dir is where it runs; "" for the working directory.
+	Dir string
 	// Env is the whole environment as KEY=VALUE.
 	Env            []string
 	Stdin          io.Reader
@@ -37,6 +39,7 @@ type Process struct {
 	group  bool
 	done   chan struct{}
 	status int
+	cut    bool
 }
 
 // pipePatience is how long a command's output is read on after its end, where a process that it left behind holds a pipe.
@@ -46,7 +49,7 @@ const pipePatience = 2 * time.Second
 // not start is one for [StartStatus].
 func Start(c Command) (*Process, error) {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:gosec,noctx // running it is what the caller is for, and ends it by signals
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Env, c.Stdin, c.Stdout, c.Stderr
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr
 	cmd.WaitDelay = pipePatience
 	cmd.SysProcAttr = attributes(!c.Terminal)
 	p := &Process{cmd: cmd, group: !c.Terminal, done: make(chan struct{})}
@@ -66,7 +69,7 @@ func Start(c Command) (*Process, error) {
 // wait waits for the end of the command, and then of what it left in its group: whatever that does would be done after the
 // command is said to have ended.
 func (p *Process) wait() {
-	_ = p.cmd.Wait() // what there is to know is in the state
+	p.cut = errors.Is(p.cmd.Wait(), exec.ErrWaitDelay) // all else that there is to know is in the state
 	p.status = exitStatus(p.cmd.ProcessState)
 	if p.group {
 		endGroup(p.cmd.Process.Pid)
@@ -88,6 +91,10 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 
 // ExitStatus is the command's after its end: 128+n where signal n ended it.
 func (p *Process) ExitStatus() int { return p.status }
+
+// Cut reports of a command that succeeded whether its output was given up before its end, because a process that it left behind held
+// the pipe.
+func (p *Process) Cut() bool { return p.cut }
 
 // StartStatus is the exit status for a command that did not start.
 func StartStatus(err error) int {

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"tidemark.dev/tidemark/internal/process"
 )
 
 // Checkout is the tree of one revision of a Git repository, in a directory of its own.
@@ -66,9 +67,11 @@ func (c *Checkout) Close() error { return os.RemoveAll(c.top) }
 // git runs git, with further variables, and gives what it wrote.
 func git(ctx context.Context, env []string, args ...string) (string, error) {
 	var out, problem bytes.Buffer
-	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // the arguments are ours, but for a revision that is marked as one
-	cmd.Stdout, cmd.Stderr, cmd.Env = &out, &problem, append(os.Environ(), env...)
-	if err := cmd.Run(); err != nil {
+	err := runGroup(ctx, process.Command{Args: append([]string{"git"}, args...), Env: append(os.Environ(), env...), Stdout: &out, Stderr: &problem})
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
 		if text := strings.TrimSpace(problem.String()); text != "" {
 			return "", fmt.Errorf("git %s: %s", args[0], text)
 		}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,34 +150,21 @@ func readFile(name, path string, size int64, set *manifest.Set) error {
 
 // readAll reads no more than may be parsed; size is what there probably is, in bytes.
 func readAll(name string, r io.Reader, size int64, set *manifest.Set) error {
+	text, err := readText(name, r, size)
+	if err != nil {
+		return err
+	}
+	return set.Read(name, text)
+}
+
+// readText reads one byte more than may be parsed, if there is one.
+func readText(name string, r io.Reader, size int64) (string, error) {
 	var text strings.Builder
 	text.Grow(int(size))
 	if _, err := io.Copy(&text, io.LimitReader(r, manifest.MaxSize+1)); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return "", fmt.Errorf("read %s: %w", name, err)
 	}
-	return set.Read(name, text.String())
-}
-
-// run reads what the command writes.
-func (s Source) run(ctx context.Context, set *manifest.Set) error {
-	cmd := exec.CommandContext(ctx, "sh", "-c", s.Command) //nolint:gosec // running it is what the caller asks for
-	cmd.Dir, cmd.Stderr, cmd.Env = s.Dir, s.Err, append(os.Environ(), s.Env...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return fmt.Errorf("render: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("render: %w", err)
-	}
-	err = readAll("rendered", out, 0, set)
-	if err != nil {
-		_ = out.Close() // what the command started may still be writing
-		_ = cmd.Process.Kill()
-	}
-	if waited := cmd.Wait(); err == nil && waited != nil {
-		return fmt.Errorf("render: the command failed: %w", waited)
-	}
-	return err
+	return text.String(), nil
 }
 
 // without takes the directory that a source is in out of an error's path: that of a revision is a temporary one.
