@@ -28,7 +28,11 @@ func (s Source) kustomize(ctx context.Context, set *manifest.Set) error {
 	if err != nil {
 		return err
 	}
-	if base, err = filepath.EvalSymlinks(base); err != nil {
+	base, err = filepath.EvalSymlinks(base)
+	switch {
+	case err != nil && isRemote("", s.Kustomize):
+		return fmt.Errorf("build kustomization: it %w", errRemote)
+	case err != nil:
 		return fmt.Errorf("build kustomization %s: %w", s.Kustomize, without(err, s.Dir))
 	}
 	relative, err := filepath.Rel(above, base)

@@ -37,7 +37,6 @@ var refusals = []struct {
 	{regexp.MustCompile(`wrong node kind|wrong Node Kind|cannot unmarshal|expected (sequence|scalar|mapping)|expect a `), "a field has another type than kustomize expects"},
 	{regexp.MustCompile(`missing metadata\.name`), "an object has no name"},
 	{regexp.MustCompile(`MalformedYAML|yaml: line|converting YAML`), "not valid YAML"},
-	{regexp.MustCompile(`git fetch|git init|ErrHTTP|status code|dial tcp|failed to run`), "a remote base or file cannot be got"},
 	{regexp.MustCompile(`permission denied`), "it may not be read"},
 	{regexp.MustCompile(`no such file or directory`), "it is not there"},
 	{regexp.MustCompile(`is a directory|must resolve to a file|file is not directory`), "a file is named where a directory is meant, or a directory for a file"},

@@ -88,7 +88,11 @@ func (t *tree) admit(path string) ([]byte, error) {
 		return nil, err
 	}
 	t.bytes -= int64(len(data))
-	return data, hostile(string(data), slices.Contains(kustomizationFiles, filepath.Base(path)))
+	text := string(data)
+	if err := hostile(text, slices.Contains(kustomizationFiles, filepath.Base(path))); err != nil {
+		return nil, err
+	}
+	return data, remoteField(path, text)
 }
 
 // hostile reports whether YAML would be expanded beyond all bounds, or nests too deeply; with patches, also what is YAML in its
