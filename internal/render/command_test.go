@@ -5,6 +5,7 @@ package render_test
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,4 +125,43 @@ func TestWhatGitStartedEndsWithItsContext(t *testing.T) {
 		t.Error("it goes on")
 	}
 	dies(t, filter)
+}
+
+// A person who has asked for the standard input and thinks better of it, or a pipe whose writer never came.
+func TestReadingEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	silent, _ := io.Pipe()
+	for name, s := range map[string]render.Source{
+		"the standard input": {Files: []string{render.Stdin}, In: silent}, "a pipe": {Files: []string{"pipe"}, Dir: dir},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- s.Read(ctx, &manifest.Set{}) }()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("of %s: got %v", name, err)
+			}
+		case <-time.After(patience):
+			t.Errorf("of %s: it waits", name)
+		}
+	}
+}
+
+// A shell gives what a command writes as a pipe: <(helm template .).
+func TestAPipeIsReadLikeAFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = os.WriteFile(filepath.Join(dir, "pipe"), []byte(configMap("a")), 0o600) }()
+	if placed, _, err := read(render.Source{Files: []string{"pipe"}, Dir: dir}); err != nil || len(placed) != 1 {
+		t.Errorf("%v: %q", err, placed)
+	}
 }

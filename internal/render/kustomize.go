@@ -58,30 +58,22 @@ func (s Source) kustomize(ctx context.Context, set *manifest.Set) error {
 // build builds a kustomization and gives the objects as YAML. Kustomize knows no context, and panics on some input that it does not
 // expect.
 func build(ctx context.Context, files *tree, dir string) ([]byte, error) {
-	type result struct {
-		text []byte
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		r := result{err: errPanic}
+	text, err := within(ctx, func() (text []byte, err error) {
 		defer func() {
-			_ = recover() // the error says it
-			done <- r
+			if recover() != nil {
+				err = errPanic
+			}
 		}()
 		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, dir)
 		if err != nil {
-			r.err = err
-			return
+			return nil, err
 		}
-		r.text, r.err = built.AsYaml()
-	}()
-	select {
-	case r := <-done:
-		return r.text, errors.Join(files.refused, r.err)
-	case <-ctx.Done():
-		return nil, ctx.Err()
+		return built.AsYaml()
+	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // the build may still be going on
 	}
+	return text, errors.Join(files.refused, err)
 }
 
 var errPanic = errors.New("kustomize failed")
@@ -90,7 +82,7 @@ var errPanic = errors.New("kustomize failed")
 func (s Source) refusal(ctx context.Context, files *tree, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err() // the build may still be going on
+		return ctx.Err()
 	case files.refused == nil:
 		return errors.New(s.refused(files, err.Error()))
 	}

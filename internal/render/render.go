@@ -46,7 +46,7 @@ func (s Source) Read(ctx context.Context, set *manifest.Set) error {
 		return s.rendered(set, func(set *manifest.Set) error { return s.run(ctx, set) })
 	}
 	for _, file := range s.Files {
-		if err := s.read(file, set); err != nil {
+		if err := s.read(ctx, file, set); err != nil {
 			return err
 		}
 	}
@@ -60,9 +60,13 @@ func (s Source) rendered(set *manifest.Set, read func(*manifest.Set) error) erro
 	return read(set)
 }
 
-func (s Source) read(file string, set *manifest.Set) error {
+func (s Source) read(ctx context.Context, file string, set *manifest.Set) error {
 	if file == Stdin {
-		return s.rendered(set, func(set *manifest.Set) error { return readAll("stdin", s.In, 0, set) })
+		text, err := within(ctx, func() (string, error) { return readText("stdin", s.In, 0) })
+		if err != nil {
+			return err
+		}
+		return s.rendered(set, func(set *manifest.Set) error { return set.Read("stdin", text) })
 	}
 	path := s.path(file)
 	info, err := os.Stat(path)
@@ -75,7 +79,31 @@ func (s Source) read(file string, set *manifest.Set) error {
 	case info.Size() > manifest.MaxSize:
 		return fmt.Errorf("%s: %w", file, manifest.ErrLarge)
 	}
-	return readFile(file, path, info.Size(), set)
+	text, err := within(ctx, func() (string, error) { return readFile(file, path, info.Size()) })
+	if err != nil {
+		return without(err, s.Dir)
+	}
+	return set.Read(file, text)
+}
+
+// within ends with the context what knows none, such as reading from a pipe that nobody writes to. That goes on until the program ends.
+func within[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := do()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
 }
 
 // path is where a file of the source is.
@@ -139,25 +167,16 @@ func (s Source) inDirectory(name, path string, set *manifest.Set) error {
 	return err
 }
 
-func readFile(name, path string, size int64, set *manifest.Set) error {
+func readFile(name, path string, size int64) (string, error) {
 	f, err := os.Open(path) //nolint:gosec // the caller names it
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	return readAll(name, f, size, set)
+	return readText(name, f, size)
 }
 
-// readAll reads no more than may be parsed; size is what there probably is, in bytes.
-func readAll(name string, r io.Reader, size int64, set *manifest.Set) error {
-	text, err := readText(name, r, size)
-	if err != nil {
-		return err
-	}
-	return set.Read(name, text)
-}
-
-// readText reads one byte more than may be parsed, if there is one.
+// readText reads one byte more than may be parsed, if there is one; size is what there probably is, in bytes.
 func readText(name string, r io.Reader, size int64) (string, error) {
 	var text strings.Builder
 	text.Grow(int(size))
