@@ -129,6 +129,8 @@ type Set struct {
 
 	// size is how much was read, in bytes.
 	size int
+	// places are where in Workloads each is that was read.
+	places map[string]int
 }
 
 // Find gives the workload of the same kind, namespace and name; nil when there is none.

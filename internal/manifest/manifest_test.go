@@ -143,7 +143,9 @@ items:
 	if len(s.Workloads) != 1 || s.Workloads[0].String() != "job/migrate-*" || s.Workloads[0].Line != 16 {
 		t.Errorf("workloads: %v", s.Workloads)
 	}
-	if want := []string{"in.yaml:23: a value of secret/broken is not base64, so the API would refuse it"}; fmt.Sprint(s.Remarks) != fmt.Sprint(want) {
+	if want := []string{
+		"in.yaml:8: a value of secret/a is no string, so the API would refuse it: quote it", "in.yaml:23: a value of secret/broken is not base64, so the API would refuse it",
+	}; fmt.Sprint(s.Remarks) != fmt.Sprint(want) {
 		t.Errorf("remarks %q", s.Remarks)
 	}
 }
@@ -195,12 +197,52 @@ func TestSourceStandsBeforeTheObject(t *testing.T) {
 	}
 }
 
+// Items of a list of one kind need not name their own, as kubectl takes them.
+func TestReadListsOfOneKind(t *testing.T) {
+	t.Parallel()
+	s := read(t, "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: a}\n---\napiVersion: apps/v1\nkind: DeploymentList\nitems:\n- metadata: {name: web}\n"+
+		"  spec: {template: {spec: {containers: [{name: app}]}}}\n")
+	if len(s.Configs) != 1 || len(s.Workloads) != 1 || s.Workloads[0].String() != "deployment/web" || s.Objects != 2 {
+		t.Errorf("%v and %v of %d objects", s.Configs, s.Workloads, s.Objects)
+	}
+}
+
+// What is silent otherwise: of two alike only one comes to be, and what the API refuses never does.
+func TestRemarks(t *testing.T) {
+	t.Parallel()
+	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {containers: [{name: NAME}]}}}\n"
+	const reads = "template: {spec: {containers: [{name: a, envFrom: [{configMapRef: {name: c}}]}]}}"
+	for name, c := range map[string]struct{ text, want string }{
+		"a workload that is there twice":   {strings.Replace(deployment, "NAME", "a", 1) + "---\n" + deployment, "[in.yaml:6: deployment/web is there twice, and the last one counts]"},
+		"jobs whose names are completed":   {strings.Repeat("apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: a-}\nspec: {template: {spec: {containers: [{}]}}}\n---\n", 2), "[]"},
+		"a number in a ConfigMap":          {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  MARKER: 1\n  b: on\n  c: ~\n", "[in.yaml:5: a value of configmap/a is no string, so the API would refuse it: quote it]"},
+		"a list in its place":              {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: [MARKER]\n", "[in.yaml:1: stringData of secret/a is no map, so the API would refuse it]"},
+		"a kind that is not known":         {"apiVersion: serving.knative.dev/v1\nkind: Service\nspec:\n  " + reads, "[what objects of kind Service read is not looked at: name the kind by --kind serving.knative.dev/v1/Service=spec.template]"},
+		"one of no group, in a List":       {"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ReplicationController, spec: {" + reads + "}}]", "[what objects of kind ReplicationController read is not looked at: name the kind by --kind /v1/ReplicationController=spec.template]"},
+		"one whose template is far down":   {"apiVersion: a.io/v1\nkind: Fleet\nspec: {roles: {front: {" + reads + "}}}", "[what objects of kind Fleet read is not looked at: name the kind by --kind a.io/v1/Fleet=spec.roles.front.template]"},
+		"one whose containers are its own": {"apiVersion: a.io/v1\nkind: Fleet\nspec: {containers: [{envFrom: [{configMapRef: {name: c}}]}]}", "[]"},
+		"the definition of one":            {"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {properties: {" + reads + "}}", "[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := read(t, c.text)
+			if got := fmt.Sprint(s.Remarks); got != c.want || len(s.Workloads) == 1 && name == "jobs whose names are completed" {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if name == "a workload that is there twice" && (len(s.Workloads) != 1 || s.Workloads[0].Template.Spec.Containers[0].Name != "NAME") {
+				t.Errorf("the workloads are %v", s.Workloads)
+			}
+		})
+	}
+}
+
 func TestErrorsNameTheLineAndNothingOfTheText(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
 		"broken YAML":               {"a: 1\n---\napiVersion: v1\nkind: Secret\nstringData:\n  MARKER: 'x\n", "in.yaml:6: not valid YAML"},
 		"a key that is there twice": {"apiVersion: v1\nkind: ConfigMap\ndata:\n  MARKER: a\n  MARKER: b\n", "in.yaml:5: a key is there twice"},
-		"a template of other types": {"---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n      containers: MARKER\n", "in.yaml:2: deployment/web has a pod template that the API would refuse"},
+		"a template of other types": {"---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n      containers: MARKER\n", "in.yaml:2: deployment/web has a pod template that the API would refuse: spec.containers is of another type there"},
+		"a file that is no text":    {"---\napiVersion: v1\nkind: ConfigMap\ndata:\n  a: \"\xff\"\n", "in.yaml:5: not valid YAML: it is no UTF-8, or has control characters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -53,7 +53,7 @@ func (s *Set) Read(file, text string) error {
 		return &Error{Position{File: file}, errTogether}
 	}
 	if s.Configs == nil {
-		s.Configs, s.Namespaces = map[workload.Object]*Config{}, map[string]map[string]string{}
+		s.Configs, s.Namespaces, s.places = map[workload.Object]*Config{}, map[string]map[string]string{}, map[string]int{}
 	}
 	for _, r := range s.readers(file, split(text)) {
 		if r.err != nil {
@@ -94,7 +94,9 @@ func (s *Set) readers(file string, documents []document) []*reader {
 func (s *Set) take(r *reader) {
 	s.Objects += r.objects
 	s.Remarks = append(s.Remarks, r.remarks...)
-	s.Workloads = append(s.Workloads, r.workloads...)
+	for _, w := range r.workloads {
+		s.takeWorkload(w)
+	}
 	s.Pipelines = append(s.Pipelines, r.pipelines...)
 	for _, n := range r.namespaces {
 		s.Namespaces[n.name] = n.labels
@@ -105,6 +107,19 @@ func (s *Set) take(r *reader) {
 		}
 		s.Configs[c.Object] = c
 	}
+}
+
+// takeWorkload adds a workload. Of names that the API server completes, each stands for another object.
+func (s *Set) takeWorkload(w *Workload) {
+	id := w.Kind.Group + "/" + w.String()
+	i, twice := s.places[id]
+	if !twice || strings.HasSuffix(w.Name, "*") {
+		s.places[id] = len(s.Workloads)
+		s.Workloads = append(s.Workloads, w)
+		return
+	}
+	s.Remarks = append(s.Remarks, fmt.Sprintf("%s: %s is there twice, and the last one counts", w.Position, w))
+	s.Workloads[i] = w
 }
 
 // wanted reports whether objects of a kind are read.
@@ -138,7 +153,7 @@ func (r *reader) document(d document) error {
 	if d.blank() {
 		return nil
 	}
-	if kind := d.kind(); kind != "" && !r.set.wanted(kind) && !anchored.MatchString(d.text) {
+	if kind := d.kind(); kind != "" && !r.set.wanted(kind) && !mayHaveTemplate(kind, d.text) && !anchored.MatchString(d.text) {
 		r.objects++
 		return nil
 	}
@@ -193,7 +208,7 @@ func (r *reader) root(d document, n *yaml.Node) error {
 func (r *reader) object(n *yaml.Node, m map[string]any) error {
 	kind := text(m, "kind")
 	if items, isList := m["items"].([]any); isList && strings.HasSuffix(kind, "List") {
-		return r.list(field(n, "items"), items)
+		return r.list(field(n, "items"), items, m)
 	}
 	r.objects++
 	group, _, hasGroup := strings.Cut(text(m, "apiVersion"), "/")
@@ -212,15 +227,20 @@ func (r *reader) object(n *yaml.Node, m map[string]any) error {
 			return r.workload(n, m, k)
 		}
 	}
+	r.unknown(kind, m)
 	return nil
 }
 
-// list reads the items of a List; the nodes are nil where the field is merged in from elsewhere.
-func (r *reader) list(nodes *yaml.Node, items []any) error {
+// list reads the items of a List; the nodes are nil where the field is merged in from elsewhere. In a list of one kind, such as a
+// ConfigMapList, its items need not say their own.
+func (r *reader) list(nodes *yaml.Node, items []any, list map[string]any) error {
 	for i, item := range items {
 		object, isMap := item.(map[string]any)
 		if !isMap || nodes == nil || i >= len(nodes.Content) {
 			continue
+		}
+		if text(object, "kind") == "" {
+			object["kind"], object["apiVersion"] = strings.TrimSuffix(text(list, "kind"), "List"), list["apiVersion"]
 		}
 		if err := r.object(yamltree.Resolve(nodes.Content[i]), object); err != nil {
 			return err
@@ -309,8 +329,26 @@ func (r *reader) config(n *yaml.Node, m map[string]any, kind workload.ObjectKind
 	if kind == workload.Secret {
 		maps.Copy(c.Data, texts(object(m, "stringData")))
 	}
+	for _, f := range []string{"data", "stringData", "binaryData"} {
+		r.remarks = append(r.remarks, c.mistyped(f, m[f])...)
+	}
 	r.configs = append(r.configs, c)
 	return nil
+}
+
+// mistyped says which values of a field are no strings, as YAML reads them: the API takes nothing else.
+func (c *Config) mistyped(name string, value any) []string {
+	fields, isMap := value.(map[string]any)
+	if !isMap && value != nil {
+		return []string{fmt.Sprintf("%s: %s of %s is no map, so the API would refuse it", c.Position, name, c.Relative(""))}
+	}
+	var remarks []string
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if _, isText := fields[key].(string); !isText && fields[key] != nil {
+			remarks = append(remarks, fmt.Sprintf("%s: a value of %s is no string, so the API would refuse it: quote it", c.At(key), c.Relative("")))
+		}
+	}
+	return remarks
 }
 
 func (r *reader) lines(into map[string]int, n *yaml.Node) {
@@ -337,12 +375,20 @@ func (r *reader) workload(n *yaml.Node, m map[string]any, k Kind) error {
 		err = json.Unmarshal(data, w.Template)
 	}
 	if err != nil {
-		return &yamltree.Error{Line: n.Line, Err: fmt.Errorf("%s has a pod template that the API would refuse", w)}
+		return &yamltree.Error{Line: n.Line, Err: fmt.Errorf("%s has a pod template that the API would refuse%s", w, typeOf(err))}
 	}
 	if len(w.Template.Spec.Containers) > 0 { // else it takes its template from elsewhere, or is none
 		r.workloads = append(r.workloads, w)
 	}
 	return nil
+}
+
+// typeOf says which field has a value of another type than the API's. The error itself may quote the value.
+func typeOf(err error) string {
+	if mismatch := new(json.UnmarshalTypeError); errors.As(err, &mismatch) && mismatch.Field != "" {
+		return ": " + mismatch.Field + " is of another type there"
+	}
+	return ""
 }
 
 func (r *reader) passOver(at Position, why string) {

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -26,6 +28,7 @@ const (
 var (
 	ErrDeep      = fmt.Errorf("nested deeper than %d levels", MaxDepth)
 	ErrSyntax    = errors.New("not valid YAML")
+	ErrNoText    = errors.New("not valid YAML: it is no UTF-8, or has control characters")
 	ErrAliases   = errors.New("aliases expand beyond all bounds")
 	errDuplicate = errors.New("a key is there twice")
 	errKey       = errors.New("a key is no scalar")
@@ -60,7 +63,7 @@ func Parse(text string) ([]*yaml.Node, error) {
 			return documents, nil
 		}
 		if err != nil {
-			return nil, syntax(err)
+			return nil, syntax(err, text)
 		}
 		documents = append(documents, n)
 	}
@@ -68,16 +71,23 @@ func Parse(text string) ([]*yaml.Node, error) {
 
 var atLine = regexp.MustCompile(`\bline (\d+)`)
 
-// syntax keeps of the parser's error the line; the rest may quote the text.
-func syntax(err error) error {
+// syntax keeps of the parser's error the line; the rest may quote the text. What the parser has no line for, it does not take for text.
+func syntax(err error, text string) error {
 	e := &Error{Err: ErrSyntax}
 	if strings.Contains(err.Error(), "exceeded max depth") {
 		e.Err = ErrDeep
 	}
 	if m := atLine.FindStringSubmatch(err.Error()); m != nil {
 		e.Line, _ = strconv.Atoi(m[1])
+	} else if i := strings.IndexFunc(text, isNoText); i >= 0 {
+		return &Error{Err: ErrNoText, Line: 1 + strings.Count(text[:i], "\n")}
 	}
 	return e
+}
+
+// isNoText reports whether YAML has no such character; what is no UTF-8 comes as [utf8.RuneError].
+func isNoText(r rune) bool {
+	return r == utf8.RuneError || unicode.IsControl(r) && !strings.ContainsRune("\t\n\r\u0085", r)
 }
 
 // Value gives a node as JSON has it: map[string]any, []any, string, json.Number, bool or nil. Aliases and merges are followed.

@@ -56,6 +56,20 @@ func TestValueRefuses(t *testing.T) {
 	}
 }
 
+// The parser has no line for them.
+func TestWhatIsNoTextIsPlaced(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"a: b\nc: \"\xff\"\n", "a: b\nc: \x00\n", "a: b\nc: d\x1be\n"} {
+		var placed *yamltree.Error
+		if _, err := yamltree.Parse(text); !errors.Is(err, yamltree.ErrNoText) || !errors.As(err, &placed) || placed.Line != 2 {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := yamltree.Parse("a: [\n"); !errors.Is(err, yamltree.ErrSyntax) {
+		t.Errorf("of text: %v", err)
+	}
+}
+
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("a: &a [x,x,x,x,x,x,x,x,x,x]\n")
