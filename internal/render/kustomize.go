@@ -30,7 +30,7 @@ func (s Source) kustomize(ctx context.Context, set *manifest.Set) error {
 	}
 	base, err = filepath.EvalSymlinks(base)
 	switch {
-	case err != nil && isRemote("", s.Kustomize):
+	case err != nil && (isRemote("", s.Kustomize) || strings.Contains(s.Kustomize, "://")):
 		return fmt.Errorf("build kustomization: it %w", errRemote)
 	case err != nil:
 		return fmt.Errorf("build kustomization %s: %w", s.Kustomize, without(err, s.Dir))

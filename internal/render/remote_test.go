@@ -63,7 +63,7 @@ func TestNothingRemoteIsFetched(t *testing.T) {
 			}
 		})
 	}
-	for _, k := range []string{address + "/a", repository, "github.com/example/none//k"} {
+	for _, k := range []string{address + "/a", repository, "github.com/example/none//k", "oci://user:MARKER@example.org/a"} {
 		if _, _, err := read(render.Source{Kustomize: k}); err == nil || !strings.Contains(err.Error(), "it is remote") || strings.Contains(err.Error(), "MARKER") {
 			t.Errorf("%s itself: %v", k, err)
 		}

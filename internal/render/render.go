@@ -60,6 +60,9 @@ func (s Source) rendered(set *manifest.Set, read func(*manifest.Set) error) erro
 	return read(set)
 }
 
+// errAddress does not quote the address, which may have a password in it.
+var errAddress = errors.New("only files are read, and an address is given: give what is there by the standard input (-f -)")
+
 func (s Source) read(ctx context.Context, file string, set *manifest.Set) error {
 	if file == Stdin {
 		text, err := within(ctx, func() (string, error) { return readText("stdin", s.In, 0) })
@@ -70,7 +73,10 @@ func (s Source) read(ctx context.Context, file string, set *manifest.Set) error 
 	}
 	path := s.path(file)
 	info, err := os.Stat(path)
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(file, "://"):
+		return errAddress
+	case err != nil:
 		return without(err, s.Dir)
 	}
 	switch {
@@ -119,29 +125,42 @@ func (s Source) path(file string) string {
 func (s Source) directory(name, path string, set *manifest.Set) error {
 	set.Lenient = true
 	defer func() { set.Lenient = false }()
-	return filepath.WalkDir(path, func(p string, entry fs.DirEntry, err error) error {
+	root := path + string(filepath.Separator) // a link is followed where it is named, and only there
+	return filepath.WalkDir(root, func(p string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return without(err, s.Dir)
-		}
-		if entry.IsDir() {
-			return into(filepath.Join(name, strings.TrimPrefix(p, path)), p, p == path, set)
-		}
-		if !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(p))) {
-			return nil
 		}
 		relative, err := filepath.Rel(path, p)
 		if err != nil {
 			return err
 		}
-		return s.inDirectory(filepath.Join(name, relative), p, set)
+		place := filepath.Join(name, relative)
+		switch {
+		case p == root:
+			return nil
+		case entry.IsDir():
+			return into(place, p, set)
+		case linked(entry, p):
+			set.Remarks = append(set.Remarks, place+" is a link to a directory and is passed over: name it with -f")
+			return nil
+		case !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(p))):
+			return nil
+		}
+		return s.inDirectory(place, p, set)
 	})
 }
 
-// into decides whether to go into a directory.
-func into(name, path string, first bool, set *manifest.Set) error {
-	if first {
-		return nil
+// linked reports whether an entry is a link to a directory.
+func linked(entry fs.DirEntry, path string) bool {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return false
 	}
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// into decides whether to go into a directory.
+func into(name, path string, set *manifest.Set) error {
 	switch filepath.Base(path) {
 	case ".git", "node_modules":
 		return filepath.SkipDir

@@ -109,6 +109,30 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// What is named is looked at, whatever leads there; what only stands in a directory may lead round in a circle.
+func TestLinksToDirectories(t *testing.T) {
+	t.Parallel()
+	dir := files(t, "all/below/a.yaml", configMap("a"))
+	if err := errors.Join(os.Symlink("all", filepath.Join(dir, "link")), os.Symlink("..", filepath.Join(dir, "all", "below", "up"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"all", "link"} {
+		placed, remarks, err := read(render.Source{Files: []string{name}, Dir: dir})
+		want := name + "/below/up is a link to a directory and is passed over: name it with -f"
+		if err != nil || !slices.Equal(placed, []string{"a at " + name + "/below/a.yaml:1"}) || !slices.Equal(remarks, []string{want}) {
+			t.Errorf("%s: %v: %q with remarks %q", name, err, placed, remarks)
+		}
+	}
+}
+
+func TestAnAddressIsNoFile(t *testing.T) {
+	t.Parallel()
+	_, _, err := read(render.Source{Files: []string{"https://user:MARKER@example.org/a.yaml"}})
+	if err == nil || !strings.Contains(err.Error(), "-f -") || strings.Contains(err.Error(), "MARKER") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestInputThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	endless := strings.NewReader(strings.Repeat("a: bcdefg\n", 10<<20))
