@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -213,6 +214,19 @@ func (f *checkFlags) validate() error {
 		return usagef("-f - does not go with --from: the standard input is of no revision")
 	case f.mode != "" && !slices.Contains([]string{"observe", "roll", "pin"}, f.mode):
 		return usagef("--mode: %q is no mode: write observe, roll or pin", f.mode)
+	}
+	return checkSchemas(f.schemas)
+}
+
+// checkSchemas holds that a directory of schemas is one: where a file is not in it, nothing is amiss.
+func checkSchemas(flags []string) error {
+	for _, flag := range flags {
+		if strings.Contains(flag, "=") {
+			continue
+		}
+		if info, err := os.Stat(flag); err != nil || !info.IsDir() {
+			return usagef("--schema: %q is no directory: write KIND/NAME=FILE, or a directory with files KIND-NAME.json", flag)
+		}
 	}
 	return nil
 }

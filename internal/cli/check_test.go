@@ -208,7 +208,8 @@ func TestCheckReadsSchemas(t *testing.T) {
 		"by a flag":                 {[]string{"-f", "3.yaml", "--schema", "deployment/pricing=schemas/deployment-pricing.json"}, "error: key-missing"},
 		"from a directory":          {[]string{"-f", "3.yaml", "--schema", "schemas"}, "pricing.conf:rules.discount_path is not known to the schema"},
 		"not from outside":          {[]string{"-f", "outside.yaml"}, "schema of deployment/pricing"},
-		"none for another workload": {[]string{"-f", "3.yaml", "--schema", "deployment/other=schemas/deployment-pricing.json"}, "No findings"},
+		"none for another workload": {[]string{"-f", "3.yaml", "--schema", "deployment/other=schemas/deployment-pricing.json"}, "remark: --schema: there is no deployment/other, so its schema is not used"},
+		"from no directory":         {[]string{"-f", "3.yaml", "--schema", "scheme"}, `"scheme" is no directory`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, out, errOut := checkRun(t, "", c.args...)

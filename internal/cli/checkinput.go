@@ -45,6 +45,34 @@ const workingTree = "the working tree"
 
 // read reads the releases before, and the one that is checked.
 func (i checkInput) read(ctx context.Context) (checked, error) {
+	out, err := i.compared(ctx)
+	if err == nil {
+		out.after.Set.Remarks = append(out.after.Set.Remarks, i.idleSchemas(out)...)
+	}
+	return out, err
+}
+
+// idleSchemas says which schemas are for workloads that are not there. A misspelled name would go unnoticed.
+func (i checkInput) idleSchemas(c checked) []string {
+	var remarks []string
+	for _, flag := range i.schemas {
+		target, _, is := strings.Cut(flag, "=")
+		there := slices.ContainsFunc(append(slices.Clone(c.before), c.after), func(r check.Release) bool {
+			return slices.ContainsFunc(r.Set.Workloads, func(w *manifest.Workload) bool { return schemaFits(target, w) })
+		})
+		if is && !there {
+			remarks = append(remarks, "--schema: there is no "+target+", so its schema is not used")
+		}
+	}
+	return remarks
+}
+
+// schemaFits reports whether a flag's KIND/NAME, or KIND/NAMESPACE/NAME, is the workload.
+func schemaFits(target string, w *manifest.Workload) bool {
+	return target == w.String() || target == strings.ToLower(w.Kind.Kind)+"/"+w.Name
+}
+
+func (i checkInput) compared(ctx context.Context) (checked, error) {
 	if i.from == "" {
 		return i.named(ctx)
 	}
@@ -164,16 +192,15 @@ func (i checkInput) schemaOf(w *manifest.Workload, source render.Source) (text, 
 		data, err := source.ReadFile(value)
 		return string(data), value, err
 	}
-	kind := strings.ToLower(w.Kind.Kind)
 	for _, flag := range i.schemas {
 		if target, file, is := strings.Cut(flag, "="); is {
-			if target == w.String() || target == kind+"/"+w.Name {
+			if schemaFits(target, w) {
 				data, err := render.ReadFile(filepath.Clean(file))
 				return string(data), file, err
 			}
 			continue
 		}
-		file := filepath.Join(flag, kind+"-"+w.Name+".json")
+		file := filepath.Join(flag, strings.ToLower(w.Kind.Kind)+"-"+w.Name+".json")
 		data, err := render.ReadFile(filepath.Clean(file))
 		if err == nil || !os.IsNotExist(err) {
 			return string(data), file, err
