@@ -177,6 +177,42 @@ func TestCheckComparesRevisionsOfGit(t *testing.T) {
 	}
 }
 
+// The change that brings the first manifests is a change like any other, also in a repository that had nothing at all.
+func TestCheckOfWhatTheRevisionBeforeHasNot(t *testing.T) {
+	repository(t)
+	deploy, err := filepath.Abs("deploy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, err := exec.Command("git", "-c", "user.name=a", "-c", "user.email=a@example.org", "commit-tree", "-m", "none", "4b825dc642cb6eb9a060e54bf8d69288fbee4904").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := strings.TrimSpace(string(empty))
+	file(t, ".", "new/kustomization.yaml", "resources: [a.yaml]\n")
+	file(t, ".", "new/a.yaml", releasedPricing)
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+		said   string
+	}{
+		"a new kustomization":               {[]string{"-k", "new", "--from", "v1"}, 0, "remark: v1 has no new, so nothing there is compared with it"},
+		"a new file beside another":         {[]string{"-f", "new/a.yaml", "-f", "deploy/base", "--from", "v1"}, 1, "remark: v1 has no new/a.yaml, so"},
+		"a revision of nothing":             {[]string{"-k", "deploy", "--from", none}, 0, "has no deploy, so nothing there is compared"},
+		"what the new revision has not":     {[]string{"-k", "new", "--from", "v1", "--to", "HEAD"}, 2, "build kustomization new: "},
+		"what is nowhere":                   {[]string{"-f", "none", "--from", "v1"}, 2, "stat none: no such file"},
+		"a path from the root is no escape": {[]string{"-f", deploy + "/base", "--from", "v1"}, 1, "rename-in-one-step"},
+		"nor for a kustomization":           {[]string{"-k", deploy, "--from", "v1"}, 1, "rename-in-one-step"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, out, errOut := checkRun(t, "", append(c.args, "--strict")...)
+			if status != c.status || !strings.Contains(out+errOut, c.said) {
+				t.Errorf("status %d, want %d, with %q:\n%s%s", status, c.status, c.said, out, errOut)
+			}
+		})
+	}
+}
+
 func TestCheckWorksInADirectoryOfTheRepository(t *testing.T) {
 	repository(t)
 	t.Chdir("deploy")

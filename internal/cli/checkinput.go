@@ -76,7 +76,7 @@ func (i checkInput) compared(ctx context.Context) (checked, error) {
 	if i.from == "" {
 		return i.named(ctx)
 	}
-	from, err := i.revision(ctx, i.from)
+	from, err := i.revision(ctx, i.from, render.Source.Present)
 	if err != nil {
 		return checked{}, err
 	}
@@ -84,7 +84,7 @@ func (i checkInput) compared(ctx context.Context) (checked, error) {
 	if i.to == "" {
 		out.after, err = i.release(ctx, workingTree, i.source)
 	} else {
-		out.after, err = i.revision(ctx, i.to)
+		out.after, err = i.revision(ctx, i.to, func(s render.Source) (render.Source, []string) { return s, nil })
 	}
 	return out, err
 }
@@ -147,16 +147,23 @@ func (i checkInput) released(name string) render.Source {
 	return s
 }
 
-// revision reads a release from a revision of Git.
-func (i checkInput) revision(ctx context.Context, name string) (r check.Release, err error) {
+// revision reads a release from a revision of Git: of its source what present gives, which also names the rest.
+func (i checkInput) revision(ctx context.Context, name string, present func(render.Source) (render.Source, []string)) (r check.Release, err error) {
 	tree, err := render.NewCheckout(ctx, name)
 	if err != nil {
 		return check.Release{}, err
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
-	s := i.source
-	s.Dir, s.Env = tree.Dir, []string{"TIDEMARK_REVISION=" + tree.Commit}
-	return i.release(ctx, name, s)
+	s, err := tree.Source(i.source)
+	if err != nil {
+		return check.Release{}, err
+	}
+	s, absent := present(s)
+	r, err = i.release(ctx, name, s)
+	if err == nil && len(absent) > 0 {
+		r.Set.Remarks = append(r.Set.Remarks, fmt.Sprintf("%s has no %s, so nothing there is compared with it", name, strings.Join(absent, ", ")))
+	}
+	return r, err
 }
 
 func (i checkInput) release(ctx context.Context, name string, source render.Source) (check.Release, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tidemark.dev/tidemark/internal/process"
@@ -27,7 +28,7 @@ type Checkout struct {
 func NewCheckout(ctx context.Context, revision string) (*Checkout, error) {
 	commit, err := git(ctx, nil, "rev-parse", "--verify", "--end-of-options", revision+"^{commit}")
 	if err != nil {
-		return nil, fmt.Errorf("find revision %q: %w", revision, err)
+		return nil, fmt.Errorf("find revision %q: %w (a pipeline's clone may not have it: git fetch it, or clone with all history)", revision, err)
 	}
 	prefix, err := git(ctx, nil, "rev-parse", "--show-prefix")
 	if err != nil {
@@ -47,8 +48,51 @@ func NewCheckout(ctx context.Context, revision string) (*Checkout, error) {
 	return c, nil
 }
 
+// Source is a source of the working directory as one of the revision.
+func (c *Checkout) Source(s Source) (Source, error) {
+	files := slices.Clone(s.Files)
+	for i := range files {
+		var err error
+		if files[i], err = c.within(files[i]); err != nil {
+			return s, err
+		}
+	}
+	kustomize, err := c.within(s.Kustomize)
+	s.Files, s.Kustomize, s.Dir, s.Env = files, kustomize, c.Dir, []string{"TIDEMARK_REVISION=" + c.Commit}
+	return s, err
+}
+
+// within is a path relative to the working directory, if it is in the repository: elsewhere there is but one state of it, which
+// would be compared with itself.
+func (c *Checkout) within(path string) (string, error) {
+	relative := path
+	if filepath.IsAbs(path) {
+		dir, err := filepath.EvalSymlinks(".")
+		if err == nil {
+			dir, err = filepath.Abs(dir)
+		}
+		if err != nil {
+			return "", err
+		}
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			path = resolved
+		}
+		if relative, err = filepath.Rel(dir, path); err != nil {
+			return "", err
+		}
+	}
+	inTree, err := filepath.Rel(filepath.Join(c.top, "tree"), filepath.Join(c.Dir, relative))
+	if err != nil || !filepath.IsLocal(inTree) {
+		return "", fmt.Errorf("%s is not in the repository, so no revision has it", path)
+	}
+	return relative, nil
+}
+
 // write writes the tree through an index of its own. An archive would leave out what .gitattributes keeps out of archives.
 func (c *Checkout) write(ctx context.Context) error {
+	if err := os.Mkdir(filepath.Join(c.top, "tree"), 0o700); err != nil { // an empty one is one, too
+		return err
+	}
 	index := []string{"GIT_INDEX_FILE=" + filepath.Join(c.top, "index")}
 	if _, err := git(ctx, index, "read-tree", c.Commit); err != nil {
 		return err

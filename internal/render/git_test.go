@@ -83,7 +83,7 @@ func TestCheckoutRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ dir, revision, want string }{
-		"a revision that is not there":          {".", "v2", `find revision "v2"`},
+		"a revision that is not there":          {".", "v2", `find revision "v2": git rev-parse: fatal: Needed a single revision (a pipeline's clone may not have it: git fetch it`},
 		"one that looks like a flag":            {".", "--all", `find revision "--all"`},
 		"a directory that the revision has not": {"new", "v1", `revision "v1" has no directory new/`},
 		"a place outside of a repository":       {filepath.Dir(t.TempDir()), "HEAD", "not a git repository"},
@@ -99,6 +99,41 @@ func TestCheckoutRefuses(t *testing.T) {
 				t.Errorf("left behind: %v", left)
 			}
 		})
+	}
+}
+
+// A path from the root would lead to the one state that is on the disk, which no other is compared with.
+func TestPathsOfARevision(t *testing.T) {
+	repository(t)
+	top, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("deploy")
+	tree, err := render.NewCheckout(context.Background(), "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close() //nolint:errcheck // a temporary directory of the test
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(top, link); err != nil {
+		t.Fatal(err)
+	}
+	for given, want := range map[string]string{
+		"config.yaml": "config.yaml", filepath.Join(top, "deploy", "config.yaml"): "config.yaml", filepath.Join(link, "deploy"): ".", "..": "..", "none": "none",
+		filepath.Join(top, "none"): "../none", filepath.Dir(top): "", "../..": "", "/dev/null": "",
+	} {
+		s, err := tree.Source(render.Source{Files: []string{given}, Command: "true"})
+		if want == "" {
+			if err == nil || !strings.Contains(err.Error(), "is not in the repository") {
+				t.Errorf("%s: %v, %v", given, s, err)
+			}
+		} else if err != nil || s.Files[0] != want || s.Dir != tree.Dir || s.Env[0] != "TIDEMARK_REVISION="+tree.Commit {
+			t.Errorf("%s: %v, %v", given, s, err)
+		}
+		if k, err := tree.Source(render.Source{Kustomize: given}); (err == nil) != (want != "") || err == nil && k.Kustomize != want {
+			t.Errorf("a kustomization %s: %v, %v", given, k, err)
+		}
 	}
 }
 

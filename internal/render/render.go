@@ -53,6 +53,23 @@ func (s Source) Read(ctx context.Context, set *manifest.Set) error {
 	return nil
 }
 
+// Present is the source without what is not there of its files and its kustomization, and their names.
+func (s Source) Present() (present Source, absent []string) {
+	missing := func(path string) bool {
+		_, err := os.Stat(s.path(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			absent = append(absent, path)
+			return true
+		}
+		return false
+	}
+	s.Files = slices.DeleteFunc(slices.Clone(s.Files), missing)
+	if s.Kustomize != "" && missing(s.Kustomize) {
+		s.Kustomize = ""
+	}
+	return s, absent
+}
+
 // rendered reads what a program wrote.
 func (s Source) rendered(set *manifest.Set, read func(*manifest.Set) error) error {
 	set.Rendered = true
@@ -179,8 +196,14 @@ func (s Source) inDirectory(name, path string, set *manifest.Set) error {
 		return without(err, s.Dir)
 	}
 	err = set.Read(name, string(data))
-	if err != nil && bytes.Contains(data, []byte("{{")) {
+	switch {
+	case err == nil || errors.Is(err, manifest.ErrLarge):
+		return err
+	case bytes.Contains(data, []byte("{{")):
 		set.Remarks = append(set.Remarks, name+" is a template and is passed over: render it first")
+		return nil
+	case !bytes.Contains(data, []byte("apiVersion")) && !bytes.Contains(data, []byte("jobs:")):
+		set.Remarks = append(set.Remarks, err.Error()+", and passed over")
 		return nil
 	}
 	return err

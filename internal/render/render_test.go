@@ -69,7 +69,8 @@ func TestFiles(t *testing.T) {
 		"chart/crds/config.yaml", configMap("crd"),
 		"templates/config.yaml", configMap("no-chart"),
 		"broken.yaml", "a: [\n",
-		"dir/broken.yaml", "a: [\n",
+		"dir/broken.yaml", configMap("a")+"x: [\n",
+		"aside/notes.yml", "a:\n- b: [\n", "aside/a.yaml", configMap("a"),
 	)
 	for name, c := range map[string]struct {
 		files           []string
@@ -91,7 +92,10 @@ func TestFiles(t *testing.T) {
 		},
 		"a file that is not there":   {files: []string{"none.yaml"}, err: "stat none.yaml: no such file or directory"},
 		"a broken file":              {files: []string{"broken.yaml"}, err: "broken.yaml:1: not valid YAML"},
-		"a broken file in directory": {files: []string{"dir"}, err: "dir/broken.yaml:1: not valid YAML"},
+		"a broken file in directory": {files: []string{"dir"}, err: "dir/broken.yaml:7: not valid YAML"},
+		"a broken file that is no manifest": {
+			files: []string{"aside"}, placed: []string{"a at aside/a.yaml:1"}, remarks: []string{"aside/notes.yml:2: not valid YAML, and passed over"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
