@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -77,7 +78,11 @@ func (j *pinJudge) judge(s wire.Start) bool {
 		return true
 	}
 	got, want := map[string]string{}, map[string]string{}
-	for _, r := range pinReadings {
+	readings := pinReadings
+	if ofJob(s) {
+		readings = slices.Concat(readings, pinReadingsOfJobs)
+	}
+	for _, r := range readings {
 		if r.container != s.Container {
 			continue
 		}
@@ -115,10 +120,12 @@ func (j *pinJudge) count(s wire.Start) {
 	if s.Kind == wire.Init {
 		j.inits++
 	}
-	if strings.HasPrefix(s.Pod, "nightly-") {
+	if ofJob(s) {
 		j.ofJobs++
 	}
 }
+
+func ofJob(s wire.Start) bool { return strings.HasPrefix(s.Pod, "nightly-") }
 
 func configMapOf(namespace, name string) workload.Object {
 	return workload.Object{Kind: workload.ConfigMap, Namespace: namespace, Name: name}

@@ -96,12 +96,14 @@ const (
 // pinFlags make rollouts happen as often as they are wanted, and clean-up at once.
 var pinFlags = []string{"--storm-rolls=0", "--settle=300ms", "--gc-interval=2s", "--gc-min-age=1s", "--gc-history=1"}
 
-// pinReadings are what the containers of the random steps read of what is versioned, each from a variable of the environment or a file.
-var pinReadings = []struct {
+// pinReading is what a container of the random steps reads of what is versioned, from a variable of its environment or a file.
+type pinReading struct {
 	container, env, file string
 	kind                 workload.ObjectKind
 	object, key          string
-}{
+}
+
+var pinReadings = []pinReading{
 	{"app", "MODE", "", workload.ConfigMap, "web", "MODE"},
 	{"app", "DOOR", "", workload.Secret, "door", "KEY"},
 	{"app", "MAYBE_KEY", "", workload.ConfigMap, "maybe", "KEY"},
@@ -117,6 +119,9 @@ var pinReadings = []struct {
 	{"first", "", "/all/key", workload.Secret, "door", "KEY"},
 	{"first", "", "/all/maybe", workload.ConfigMap, "maybe", "KEY"},
 }
+
+// pinReadingsOfJobs come on top in the CronJob's Jobs. Nobody else reads it, so no other revision keeps its copies.
+var pinReadingsOfJobs = []pinReading{{"app", "OWN_KEY", "", workload.ConfigMap, "own", "KEY"}}
 
 // What pinReadings says, as manifests.
 const (
@@ -151,6 +156,11 @@ metadata: {name: files}
 data: {conf: start}
 ---
 apiVersion: v1
+kind: ConfigMap
+metadata: {name: own}
+data: {KEY: start}
+---
+apiVersion: v1
 kind: Secret
 metadata: {name: door, annotations: {` + v1.AnnotationTreatAs + `: versioned}}
 stringData: {KEY: start}
@@ -171,7 +181,8 @@ func (w *pinWorld) begin() {
 	}
 	manifest += asRollout(program("deployment/canary", 2, pinReads, pinReadsPod), canarySteps)
 	// Jobs end after a while, or are tried again in the same pod.
-	manifest += strings.NewReplacer("restartPolicy: Never", "restartPolicy: OnFailure", "--require=MODE]", "--require=MODE, --exit-after=5s]",
+	manifest += strings.NewReplacer("restartPolicy: Never", "restartPolicy: OnFailure", "--require=MODE]", "--require=MODE, --exit-after=15s]",
+		"{prefix: MAYBE_,", "{prefix: OWN_, configMapRef: {name: own}}, {prefix: MAYBE_,",
 		"    spec:\n      template:", "    spec:\n      ttlSecondsAfterFinished: 2\n      template:",
 	).Replace(cronJob("nightly", false, pinReads, pinReadsPod))
 	w.apply(manifest)
@@ -308,11 +319,17 @@ func (w *pinWorld) scalePaused() string {
 	return object
 }
 
-// job starts a Job of the CronJob.
+// job starts a Job of the CronJob. What no other workload reads moves on twice while the Job runs, so that nothing but the Job names
+// the copy that it reads.
 func (w *pinWorld) job() string {
 	w.jobs++
 	name := fmt.Sprint("nightly-", w.jobs)
 	w.kubectl("create", "job", name, "--from="+nightly)
+	for range 2 {
+		w.values++
+		w.set("own", "KEY", fmt.Sprint("value-", w.values))
+		time.Sleep(time.Second)
+	}
 	return name
 }
 
