@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -34,9 +35,10 @@ func bounded(stat func(string) (fs.FileInfo, error), open func(string) (*os.File
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
+	_, err = data.ReadFrom(io.LimitReader(f, limit+1))
+	if err == nil && int64(data.Len()) > limit {
 		err = &fs.PathError{Op: "read", Path: path, Err: manifest.ErrLarge}
 	}
-	return data, err
+	return data.Bytes(), err
 }
