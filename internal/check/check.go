@@ -91,6 +91,7 @@ func Run(in Input) Result {
 	c.remark(in.After)
 	for _, before := range in.Before {
 		c.remark(before)
+		c.stranger(before)
 		c.immutable(before)
 		for _, w := range in.After.Set.Workloads {
 			if old := before.Set.Find(w); old != nil {
@@ -131,6 +132,27 @@ func (c *checker) remark(r Release) {
 				config.At(o.Key), Masked(o.Key), objectText(config.Object), o.Why))
 		}
 	}
+}
+
+// stranger remarks a release before that has nothing of the new one, so that no finding says nothing. Mostly one of them names the
+// namespace and the other does not.
+func (c *checker) stranger(before Release) {
+	a, b := before.Set, c.After.Set
+	if before.Running || len(a.Workloads)+len(a.Configs) == 0 || len(b.Workloads)+len(b.Configs) == 0 {
+		return
+	}
+	for _, w := range b.Workloads {
+		if a.Find(w) != nil {
+			return
+		}
+	}
+	for o := range b.Configs {
+		if a.Configs[o] != nil {
+			return
+		}
+	}
+	c.Remarks = append(c.Remarks, fmt.Sprintf("%s has no workload, ConfigMap or Secret of %s by the same namespace and name, so nothing is compared "+
+		"(manifests that name no namespace are of that of -n)", before.Name, c.After.Name))
 }
 
 func (c *checker) add(f Finding) {

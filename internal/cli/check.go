@@ -123,11 +123,11 @@ func newCheck(s *session, name string) *cobra.Command {
 func (f *checkFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.files, "filename", "f", nil, "File or directory of rendered manifests or CI workflows; - for the standard input. May be repeated.")
-	flags.StringVarP(&f.kustomize, "kustomize", "k", "", "Directory with a kustomization.")
-	flags.StringVar(&f.command, "render", "", "Command that writes manifests, run by the shell.")
+	flags.VarP(single{&f.kustomize}, "kustomize", "k", "Directory with a kustomization.")
+	flags.Var(single{&f.command}, "render", "Command that writes manifests, run by the shell.")
 	flags.StringArrayVar(&f.against, "against", nil, "File, directory or kustomization of a release before, or live for what the cluster has. May be repeated.")
-	flags.StringVar(&f.from, "from", "", "Git revision of the release before.")
-	flags.StringVar(&f.to, "to", "", "Git revision that is checked, rather than the working tree.")
+	flags.Var(single{&f.from}, "from", "Git revision of the release before.")
+	flags.Var(single{&f.to}, "to", "Git revision that is checked, rather than the working tree.")
 	flags.StringArrayVar(&f.schemas, "schema", nil,
 		"JSON Schema of a workload's configuration as KIND/NAME=FILE, or a directory with files KIND-NAME.json. May be repeated.")
 	flags.StringVar(&f.mode, "mode", "", "Mode of workloads that say none: observe, roll or pin. Without it nothing is concluded from the mode.")
@@ -210,12 +210,21 @@ func (f *checkFlags) validate() error {
 		return usagef("--from and --against do not go together: each names the release before")
 	case f.to != "" && f.from == "":
 		return usagef("--to needs --from, the revision to compare with")
+	case slices.Contains(f.files, "") || slices.Contains(f.against, ""):
+		return usagef("-f and --against are names, and one is empty")
+	case standardInputs(f.files)+standardInputs(f.against) > 1:
+		return usagef("the standard input can be read once")
 	case f.from != "" && slices.Contains(f.files, render.Stdin):
 		return usagef("-f - does not go with --from: the standard input is of no revision")
 	case f.mode != "" && !slices.Contains([]string{"observe", "roll", "pin"}, f.mode):
 		return usagef("--mode: %q is no mode: write observe, roll or pin", f.mode)
 	}
 	return checkSchemas(f.schemas)
+}
+
+// standardInputs counts the names that stand for the standard input.
+func standardInputs(names []string) int {
+	return len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name != render.Stdin }))
 }
 
 // checkSchemas holds that a directory of schemas is one: where a file is not in it, nothing is amiss.

@@ -95,7 +95,7 @@ func (i checkInput) named(ctx context.Context) (out checked, err error) {
 		if name == againstLive {
 			continue
 		}
-		r, err := i.release(ctx, name, i.released(name))
+		r, err := i.release(ctx, givenName(name), i.released(name))
 		if err != nil {
 			return out, err
 		}
@@ -132,10 +132,20 @@ func (i checkInput) name() string {
 		return i.source.Kustomize
 	case i.source.Command != "":
 		return "what was rendered"
-	case len(i.source.Files) == 1 && i.source.Files[0] == render.Stdin:
+	}
+	var names []string
+	for _, file := range i.source.Files {
+		names = append(names, givenName(file))
+	}
+	return strings.Join(names, ", ")
+}
+
+// givenName is a file's name for people.
+func givenName(file string) string {
+	if file == render.Stdin {
 		return "the standard input"
 	}
-	return strings.Join(i.source.Files, ", ")
+	return file
 }
 
 // released is the source of a release before: files, or a kustomization where a directory has one.

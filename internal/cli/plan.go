@@ -88,8 +88,8 @@ func newPlan(s *session, name string) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "File or directory of rendered manifests; - for the standard input. May be repeated.")
-	cmd.Flags().StringVarP(&flags.kustomize, "kustomize", "k", "", "Directory with a kustomization.")
-	cmd.Flags().StringVar(&flags.command, "render", "", "Command that writes manifests, run by the shell.")
+	cmd.Flags().VarP(single{&flags.kustomize}, "kustomize", "k", "Directory with a kustomization.")
+	cmd.Flags().Var(single{&flags.command}, "render", "Command that writes manifests, run by the shell.")
 	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "Exit with 1 when a workload would roll.")
 	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "Output format: wide, json or yaml.")
 	completeFormat(cmd, planFormats)
