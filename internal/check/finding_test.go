@@ -110,3 +110,16 @@ func TestJobsOfTwoWorkflowsAreTwo(t *testing.T) {
 		t.Errorf("%s", fmt.Sprint(found))
 	}
 }
+
+// What a schema refers to elsewhere is not fetched, and the error says what to do.
+func TestASchemaIsByItself(t *testing.T) {
+	t.Parallel()
+	for _, ref := range []string{"https://user:MARKER@example.org/x.json", "file:///etc/passwd", "other.json#/$defs/a"} {
+		if _, err := check.CompileSchema(`{"$ref": "` + ref + `"}`); err == nil || !strings.Contains(err.Error(), "$defs") || strings.Contains(err.Error(), "MARKER") {
+			t.Errorf("%s: %v", ref, err)
+		}
+	}
+	if _, err := check.CompileSchema(`{"$ref": "#/$defs/a", "$defs": {"a": {}}}`); err != nil {
+		t.Errorf("within itself: %v", err)
+	}
+}

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,8 +33,14 @@ func CompileSchema(text string) (*jsonschema.Schema, error) {
 	if err := compiler.AddResource(here, document); err != nil {
 		return nil, err
 	}
-	return compiler.Compile(here)
+	schema, err := compiler.Compile(here)
+	if elsewhere := new(jsonschema.LoadURLError); errors.As(err, &elsewhere) {
+		return nil, errElsewhere
+	}
+	return schema, err
 }
+
+var errElsewhere = errors.New("it refers to another document ($ref), which is not read: put what it refers to into its $defs")
 
 // violations is where a configuration does not fit a schema.
 type violations struct{ missing, unknown, other []keys.Path }
@@ -230,6 +238,6 @@ func (c *checker) violation(r Release, w *manifest.Workload, uses []workload.Con
 		f.Object, f.Key, f.At = objectText(u.Object), shown(p, u.Object.Kind), config.At(p.Key)
 		f.excusable = append(f.excusable, config.Annotations)
 	}
-	f.Why = fmt.Sprintf("%s %s.", f.Key, why)
+	f.Why = fmt.Sprintf("%s %s.", cmp.Or(f.Key, "The configuration of "+w.String()+" as a whole"), why)
 	return f
 }

@@ -283,7 +283,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	}
 	if o.output != report.JSON {
 		for _, remark := range result.Remarks {
-			fmt.Fprintln(o.ErrOut, "remark:", remark)
+			fmt.Fprintln(o.ErrOut, "remark:", report.Plain(remark))
 		}
 	}
 	if err := r.Write(o.Out, o.output); err != nil {

@@ -60,6 +60,23 @@ func write(t *testing.T, r report.Report, f report.Format) []byte {
 	return b.Bytes()
 }
 
+// A name may be written to look like a line of its own, or to steer a terminal.
+func TestTextHasNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	const hostile = "a\n::error::b\x1b[2J\r\u0085"
+	r := report.Report{Before: []string{hostile}, After: hostile, Result: check.Result{
+		Findings: []check.Finding{{
+			Object: hostile, Workload: hostile + "w", Key: hostile, To: hostile, Why: hostile, Fix: hostile, Confidence: "low",
+			At: manifest.Position{Source: hostile}, Excused: &check.Excuse{Reason: hostile},
+		}},
+		Matrix: []check.Cell{{Workload: hostile, Revision: hostile, Configuration: hostile, Why: hostile}},
+	}}
+	text := string(write(t, r, report.Wide))
+	if strings.ContainsAny(text, "\x1b\r\u0085") || strings.Contains(text, "\n::error::") || strings.Count(text, "a\ufffd::error::b\ufffd[2J\ufffd\ufffd") != 14 {
+		t.Errorf("%q", text)
+	}
+}
+
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	for _, f := range append(report.Formats(), "") {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"tidemark.dev/tidemark/internal/check"
 )
@@ -31,9 +32,9 @@ func (r Report) text(w io.Writer, wide bool) error {
 		r.matrix(&b)
 	}
 	if compared := r.compared(); errors+warnings == 0 {
-		fmt.Fprintf(&b, "No findings in %s%s.", r.After, compared)
+		fmt.Fprintf(&b, "No findings in %s%s.", Plain(r.After), compared)
 	} else {
-		fmt.Fprintf(&b, "%s in %s%s: %s, %s.", count(errors+warnings, "finding"), r.After, compared, count(errors, "error"), count(warnings, "warning"))
+		fmt.Fprintf(&b, "%s in %s%s: %s, %s.", count(errors+warnings, "finding"), Plain(r.After), compared, count(errors, "error"), count(warnings, "warning"))
 	}
 	if excused > 0 {
 		fmt.Fprintf(&b, " %d excused.", excused)
@@ -47,23 +48,34 @@ func (r Report) compared() string {
 	if len(r.Before) == 0 {
 		return ", compared with nothing"
 	}
-	return ", compared with " + strings.Join(r.Before, ", ")
+	return ", compared with " + Plain(strings.Join(r.Before, ", "))
+}
+
+// Plain is a text without control characters. Names of files and keys are those of whoever wrote the manifests: in a terminal they
+// could paint over what is said, in a pipeline's log begin a line that means something to it.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }
 
 func finding(b *strings.Builder, f check.Finding) {
-	fmt.Fprintf(b, "%s: %s: %s\n  %s", f.At, f.Severity, f.Rule, f.Object)
+	fmt.Fprintf(b, "%s: %s: %s\n  %s", Plain(f.At.String()), f.Severity, f.Rule, Plain(f.Object))
 	if f.Key != "" {
-		fmt.Fprintf(b, "  %s", f.Key)
+		fmt.Fprintf(b, "  %s", Plain(f.Key))
 	}
 	if f.To != "" {
-		fmt.Fprintf(b, " → %s", f.To)
+		fmt.Fprintf(b, " → %s", Plain(f.To))
 	}
 	if f.Workload != "" && f.Workload != f.Object {
-		fmt.Fprintf(b, "  read by %s", f.Workload)
+		fmt.Fprintf(b, "  read by %s", Plain(f.Workload))
 	}
-	fmt.Fprintf(b, "  (%s)\n  %s\n  Fix: %s\n", f.Confidence, f.Why, f.Fix)
+	fmt.Fprintf(b, "  (%s)\n  %s\n  Fix: %s\n", f.Confidence, Plain(f.Why), Plain(f.Fix))
 	if f.Excused != nil {
-		fmt.Fprintf(b, "  Excused until %s: %s\n", f.Excused.Until.Format(time.DateOnly), f.Excused.Reason)
+		fmt.Fprintf(b, "  Excused until %s: %s\n", f.Excused.Until.Format(time.DateOnly), Plain(f.Excused.Reason))
 	}
 	b.WriteByte('\n')
 }
@@ -80,7 +92,7 @@ func (r Report) matrix(b *strings.Builder) {
 		if why == "" {
 			why = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", c.Workload, c.Revision, c.Configuration, c.Outcome, why)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", Plain(c.Workload), Plain(c.Revision), Plain(c.Configuration), c.Outcome, Plain(why))
 	}
 	_ = t.Flush() // into memory
 	b.WriteByte('\n')
