@@ -247,6 +247,8 @@ func TestCheckReadsSchemas(t *testing.T) {
 	}{
 		"by annotation":             {[]string{"-f", "3.yaml", "--against", "annotated.yaml"}, "(high)\n  pricing.conf:discount_rules_path became pricing.conf:rules.discount_path (the names have the same words and the value is the same), and pods of annotated.yaml read the old name."},
 		"by a flag":                 {[]string{"-f", "3.yaml", "--schema", "deployment/pricing=schemas/deployment-pricing.json"}, "error: key-missing"},
+		"by a flag, with namespace": {[]string{"-f", "3.yaml", "-n", "shop", "--schema", "deployment/shop/pricing=schemas/deployment-pricing.json"}, "error: key-missing"},
+		"of another namespace":      {[]string{"-f", "3.yaml", "-n", "shop", "--schema", "deployment/other/pricing=schemas/deployment-pricing.json"}, "there is no deployment/other/pricing"},
 		"from a directory":          {[]string{"-f", "3.yaml", "--schema", "schemas"}, "pricing.conf:rules.discount_path is not known to the schema"},
 		"not from outside":          {[]string{"-f", "outside.yaml"}, "schema of deployment/pricing"},
 		"none for another workload": {[]string{"-f", "3.yaml", "--schema", "deployment/other=schemas/deployment-pricing.json"}, "remark: --schema: there is no deployment/other, so its schema is not used"},

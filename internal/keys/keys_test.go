@@ -126,6 +126,19 @@ func TestHostileFilesAreOpaqueSoon(t *testing.T) {
 	}
 }
 
+// What is said of a file tells a bomb from a mistake.
+func TestHostileFilesAreNamedForWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	wide := "a: &a [" + strings.Repeat("x,", 1000) + "]\nb: &b [" + strings.Repeat("*a,", 1000) + "]\n"
+	for text, want := range map[string]string{
+		wide: "has aliases that expand beyond all bounds", "a: &a [*a]\n": "is nested too deeply", "a: [\n": "is not valid YAML at its line 1", "a: [{{ x }}\n": "it looks like a template",
+	} {
+		if _, opaque := keys.Flatten(map[string]string{"a.yaml": text}); len(opaque) != 1 || !strings.Contains(opaque[0].Why, want) {
+			t.Errorf("%.20q: %v, want %s", text, opaque, want)
+		}
+	}
+}
+
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	type data = map[string]string
