@@ -207,8 +207,7 @@ func (p *present) collide(c *corev1.Container) {
 		if listed[e.Name] {
 			p.collision(c, e.Name, "an entry of env", "another one")
 		}
-		listed[e.Name] = true
-		delete(given, e.Name) // said on purpose, over what comes with an object
+		listed[e.Name] = true // over what comes with an object, which is said on purpose
 	}
 }
 

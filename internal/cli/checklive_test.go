@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/check"
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/render"
 	"tidemark.dev/tidemark/internal/report"
@@ -302,6 +304,26 @@ func TestCheckAgainstTheClusterTellsNothingOfSecrets(t *testing.T) {
 	other, _, _ := checkLive(t, fakeCluster(t, strings.ReplaceAll(liveShop(), "CODE: TUFSS0VS", "CODE: b3RoZXI=")), given, "", report.JSON)
 	if diff := cmp.Diff(same, other); diff != "" || strings.Contains(same, "MARKER") {
 		t.Error(diff)
+	}
+}
+
+// Of an immutable Secret it would be told whether it is another one; of a ConfigMap it is, which past revisions have no part in.
+func TestCheckAgainstTheClusterKnowsImmutableObjects(t *testing.T) {
+	shop := strings.NewReplacer("metadata: {name: pricing}\ndata", "metadata: {name: pricing}\nimmutable: true\ndata", "metadata: {name: door}\n", "metadata: {name: door}\nimmutable: true\n").Replace(liveShop())
+	given := strings.NewReplacer("metadata: {name: pricing}\ndata", "metadata: {name: pricing}\nimmutable: true\ndata", "metadata: {name: door}\n", "metadata: {name: door}\nimmutable: true\n").Replace(newRelease())
+	out, _, err := checkLive(t, fakeCluster(t, shop), given, "", report.JSON)
+	var r v1.CheckReport
+	if err := errors.Join(err, json.Unmarshal([]byte(out), &r)); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, f := range r.Findings {
+		if f.Rule == string(check.ImmutableChanged) {
+			found = append(found, f.Object+" "+f.Why)
+		}
+	}
+	if len(found) != 1 || !strings.HasPrefix(found[0], "configmap/shop/pricing ") || strings.ContainsAny(found[0], "123") {
+		t.Errorf("found %q", found)
 	}
 }
 

@@ -75,6 +75,10 @@ func TestTextHasNoControlCharacters(t *testing.T) {
 	if strings.ContainsAny(text, "\x1b\r\u0085") || strings.Contains(text, "\n::error::") || strings.Count(text, "a\ufffd::error::b\ufffd[2J\ufffd\ufffd") != 14 {
 		t.Errorf("%q", text)
 	}
+	r.Findings[0].Excused = nil
+	if text := string(write(t, r, report.GitHub)); strings.Count(text, "\n") != 1 || strings.Contains(text, "\r") {
+		t.Errorf("%q", text)
+	}
 }
 
 func TestFormats(t *testing.T) {
