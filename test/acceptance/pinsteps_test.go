@@ -70,7 +70,9 @@ type pinWorld struct {
 	*scene
 	random *rand.Rand
 	// hooked says that a controller serves the webhook on workloads while it runs; control starts one.
-	hooked   bool
+	hooked bool
+	// passed is what the webhook said of workloads that were made while it was too slow to decide, as on a busy machine.
+	passed   string
 	control  func() *scenario.Controller
 	program  *scenario.Controller // nil while none runs
 	rollouts *client.Rollouts
@@ -189,6 +191,7 @@ func (w *pinWorld) begin() {
 	for _, object := range append(slices.Clone(pinnedWorkloads), nightly) {
 		w.pinned(object, "web", "")
 	}
+	w.passed = about(w.program.Log(), "Could not decide")
 	for _, object := range pinnedWorkloads {
 		w.kubectl("patch", object, "--type=merge", "-p", `{"spec":{"revisionHistoryLimit":3}}`)
 	}
