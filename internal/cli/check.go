@@ -210,21 +210,32 @@ func (f *checkFlags) validate() error {
 		return usagef("--from and --against do not go together: each names the release before")
 	case f.to != "" && f.from == "":
 		return usagef("--to needs --from, the revision to compare with")
-	case slices.Contains(f.files, "") || slices.Contains(f.against, ""):
-		return usagef("-f and --against are names, and one is empty")
-	case standardInputs(f.files)+standardInputs(f.against) > 1:
-		return usagef("the standard input can be read once")
 	case f.from != "" && slices.Contains(f.files, render.Stdin):
 		return usagef("-f - does not go with --from: the standard input is of no revision")
 	case f.mode != "" && !slices.Contains([]string{"observe", "roll", "pin"}, f.mode):
 		return usagef("--mode: %q is no mode: write observe, roll or pin", f.mode)
 	}
+	if err := checkNames(append(slices.Clone(f.files), f.against...)); err != nil {
+		return err
+	}
 	return checkSchemas(f.schemas)
 }
 
-// standardInputs counts the names that stand for the standard input.
-func standardInputs(names []string) int {
-	return len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name != render.Stdin }))
+// checkNames holds that each file has a name, and that the standard input is read once: it would be empty then.
+func checkNames(files []string) error {
+	inputs := 0
+	for _, file := range files {
+		switch file {
+		case "":
+			return usagef("-f and --against are names, and one is empty")
+		case render.Stdin:
+			inputs++
+		}
+	}
+	if inputs > 1 {
+		return usagef("the standard input can be read once")
+	}
+	return nil
 }
 
 // checkSchemas holds that a directory of schemas is one: where a file is not in it, nothing is amiss.

@@ -37,7 +37,7 @@ func (s Source) run(ctx context.Context, set *manifest.Set) error {
 	if tooLarge := len(text) > manifest.MaxSize; tooLarge {
 		_ = out.Close() // it may go on writing for ever
 		stop()
-		<-over
+		_ = <-over // it was stopped, and how it took that is nothing to tell
 	} else if err := <-over; err != nil {
 		return fmt.Errorf("render: the command failed: %w", err)
 	}
@@ -72,10 +72,12 @@ func runGroup(ctx context.Context, c process.Command) error {
 func end(p *process.Process) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		_ = p.Signal(signal) // one that cannot be sent is waited for
+		patience := time.NewTimer(stopPatience)
 		select {
 		case <-p.Done():
+			patience.Stop()
 			return
-		case <-time.After(stopPatience):
+		case <-patience.C:
 		}
 	}
 	<-p.Done()

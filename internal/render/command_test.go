@@ -139,7 +139,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 		"the standard input": {Files: []string{render.Stdin}, In: silent}, "a pipe": {Files: []string{"pipe"}, Dir: dir},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
+		t.Cleanup(cancel)
 		ended := make(chan error, 1)
 		go func() { ended <- s.Read(ctx, &manifest.Set{}) }()
 		select {
