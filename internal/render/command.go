@@ -37,7 +37,7 @@ func (s Source) run(ctx context.Context, set *manifest.Set) error {
 	if tooLarge := len(text) > manifest.MaxSize; tooLarge {
 		_ = out.Close() // it may go on writing for ever
 		stop()
-		_ = <-over // it was stopped, and how it took that is nothing to tell
+		<-over //nolint:errcheck // it was stopped, and how it took that is nothing to tell
 	} else if err := <-over; err != nil {
 		return fmt.Errorf("render: the command failed: %w", err)
 	}
