@@ -135,23 +135,27 @@ func TestCheckReadsTheStandardInput(t *testing.T) {
 // repository makes a Git repository with a kustomization in deploy/, of two commits, and works in it.
 func repository(t *testing.T) {
 	t.Helper()
-	dir := t.TempDir()
-	t.Chdir(dir)
-	git := func(args ...string) {
+	t.Chdir(t.TempDir())
+	commit(t, map[string]string{
+		".gitattributes":            "deploy/** export-ignore\n",
+		"deploy/kustomization.yaml": "resources: [base/all.yaml]\nconfigMapGenerator:\n- name: unread\n  literals: [a=b]\n",
+		"deploy/base/all.yaml":      releasedPricing,
+	}, "v1")
+	commit(t, map[string]string{"deploy/base/all.yaml": renamedPricing}, "v2")
+}
+
+// commit commits files to the repository in the working directory, which it makes if need be, with a tag.
+func commit(t *testing.T, files map[string]string, tag string) {
+	t.Helper()
+	for name, content := range files {
+		file(t, ".", name, content)
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-q", "-m", tag}, {"tag", tag}} {
 		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"}, args...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}
-	git("init", "-q")
-	file(t, dir, ".gitattributes", "deploy/** export-ignore\n")
-	file(t, dir, "deploy/kustomization.yaml", "resources: [base/all.yaml]\nconfigMapGenerator:\n- name: unread\n  literals: [a=b]\n")
-	file(t, dir, "deploy/base/all.yaml", releasedPricing)
-	git("add", "-A")
-	git("commit", "-q", "-m", "one")
-	git("tag", "v1")
-	file(t, dir, "deploy/base/all.yaml", renamedPricing)
-	git("commit", "-q", "-a", "-m", "two")
 }
 
 func TestCheckComparesRevisionsOfGit(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/cluster/plan"
 	"tidemark.dev/tidemark/internal/manifest"
+	"tidemark.dev/tidemark/internal/render"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
@@ -28,6 +29,7 @@ type planFlags struct {
 	files     []string
 	kustomize string
 	command   string
+	to        string
 	output    string
 	exitCode  bool
 }
@@ -65,7 +67,9 @@ func newPlan(s *session, name string) *cobra.Command {
 			out of a template, windows and limits of rollouts, and an autoscaler. Whether a Secret differs from
 			the one in use is not told: a workload that reads a given one says so.
 
-			Manifests that name no namespace are of that of -n, or of the current context.
+			With --to the manifests are those of a Git revision, which a command that --render names finds as
+			$TIDEMARK_REVISION and in its working directory. Manifests that name no namespace are of that of -n, or
+			of the current context.
 
 			Exit status: 0, 1 with --exit-code when a workload would roll, 2 on any error.`),
 		Example: examples(name, `
@@ -74,6 +78,9 @@ func newPlan(s *session, name string) *cobra.Command {
 
 			# What an edited ConfigMap would roll, with keys, budgets and owners
 			tidemark plan -f pricing.yaml -o wide
+
+			# What applying a tag would roll, whatever is checked out
+			tidemark plan -k deploy/production --to v1.8.0
 
 			# In a pipeline
 			tidemark plan -k deploy/production --exit-code`),
@@ -90,10 +97,12 @@ func newPlan(s *session, name string) *cobra.Command {
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "File or directory of rendered manifests; - for the standard input. May be repeated.")
 	cmd.Flags().VarP(single{&flags.kustomize}, "kustomize", "k", "Directory with a kustomization.")
 	cmd.Flags().Var(single{&flags.command}, "render", "Command that writes manifests, run by the shell.")
+	cmd.Flags().Var(single{&flags.to}, "to", "Git revision that is planned, rather than the working tree.")
 	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "Exit with 1 when a workload would roll.")
 	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "Output format: wide, json or yaml.")
 	completeFormat(cmd, planFormats)
 	offer(cmd, "render", fixed())
+	offer(cmd, "to", fixed())
 	return cmd
 }
 
@@ -106,7 +115,11 @@ func (f *planFlags) toOptions() (*planOptions, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
+	if f.to != "" && slices.Contains(f.files, render.Stdin) {
+		return nil, usagef("-f - does not go with --to: the standard input is of no revision")
+	}
 	input, err := c.input()
+	input.to = f.to
 	return &planOptions{IOStreams: f.IOStreams, checkInput: input, system: f.system, output: f.output, exitCode: f.exitCode}, err
 }
 
@@ -114,8 +127,8 @@ func (f *planFlags) toOptions() (*planOptions, error) {
 var errRolls = errors.New("a workload would roll")
 
 func (o *planOptions) run(ctx context.Context) error {
-	set := &manifest.Set{Kinds: o.kinds, Namespace: o.namespace}
-	if err := o.source.Read(ctx, set); err != nil {
+	set, err := o.manifests(ctx)
+	if err != nil {
 		return err
 	}
 	c, err := o.connect()
@@ -140,6 +153,22 @@ func (o *planOptions) run(ctx context.Context) error {
 		return errRolls
 	}
 	return nil
+}
+
+// manifests reads what is planned.
+func (o *planOptions) manifests(ctx context.Context) (set *manifest.Set, err error) {
+	set, source := &manifest.Set{Kinds: o.kinds, Namespace: o.namespace}, o.source
+	if o.to != "" {
+		tree, err := render.NewCheckout(ctx, o.to)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, tree.Close()) }()
+		if source, err = tree.Source(source); err != nil {
+			return nil, err
+		}
+	}
+	return set, source.Read(ctx, set)
 }
 
 // intended is what the manifests say of configuration. Of Secrets it is the names.

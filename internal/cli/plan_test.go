@@ -22,11 +22,17 @@ import (
 // planFor plans the manifests against a cluster, and gives what it prints.
 func planFor(t *testing.T, c *cluster.Connection, given, format string) (out, errOut string, err error) {
 	t.Helper()
+	return planAt(t, c, render.Source{Files: []string{render.Stdin}, In: strings.NewReader(given)}, "", format)
+}
+
+// planAt is planFor what a source has at a revision of Git, or in the working tree.
+func planAt(t *testing.T, c *cluster.Connection, source render.Source, revision, format string) (out, errOut string, err error) {
+	t.Helper()
 	var o, e bytes.Buffer
 	options := &planOptions{
 		IOStreams: genericiooptions.IOStreams{Out: &o, ErrOut: &e}, output: format, system: "tidemark", exitCode: true,
 		checkInput: checkInput{
-			source: render.Source{Files: []string{render.Stdin}, In: strings.NewReader(given)}, namespace: "shop",
+			source: source, to: revision, namespace: "shop",
 			kinds: manifestKinds(cluster.BuiltinKinds()), clusterKinds: cluster.BuiltinKinds(), defaultMode: stamp.Observe,
 			connect: func() (*cluster.Connection, error) { return c, nil },
 		},
@@ -262,6 +268,26 @@ spec:
 }
 
 // A program that reloads its files takes what changes, wherever nothing rolls; the controller rolls it all the same, and so does plan.
+func TestPlanOfARevision(t *testing.T) {
+	for name, source := range map[string]render.Source{
+		"files":                  {Files: []string{"settings.yaml"}},
+		"a kustomization":        {Kustomize: "."},
+		"what a command renders": {Command: "cat settings.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			commit(t, map[string]string{"kustomization.yaml": "resources: [settings.yaml]\n", "settings.yaml": editedSettings}, "v1")
+			file(t, ".", "settings.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n")
+			for revision, want := range map[string]string{"v1": "dormant", "": ""} {
+				out, errOut, err := planAt(t, fakeCluster(t, plannedShop), source, revision, "json")
+				if got := forecasts(t, out)["deployment/web"].Forecast; err != nil || got != want {
+					t.Errorf("at %q web would be %q, want %q: %v %s", revision, got, want, err, errOut)
+				}
+			}
+		})
+	}
+}
+
 func TestPlanOfAProgramThatReloads(t *testing.T) {
 	reader := func(annotations, container string) string {
 		return `apiVersion: v1
@@ -370,7 +396,7 @@ func TestPlanRemarksOnWhatItMayNotRead(t *testing.T) {
 func TestPlanIsCalledWrongly(t *testing.T) {
 	for args, want := range map[string]string{
 		"plan": "name what to check: -f FILE, -k DIR or --render COMMAND", "plan -f a -k b": "do not go together", "plan -f a -o sarif": "write one of wide, json, yaml",
-		"plan deployment/web -f a": "unexpected argument",
+		"plan deployment/web -f a": "unexpected argument", "plan -f - --to v1": "the standard input is of no revision", "plan -f a --to=": "it is empty",
 	} {
 		if code, out, errOut := run(t, false, strings.Fields(args)...); code != exitError || out != "" || !strings.Contains(errOut, want) {
 			t.Errorf("%s: exit status %d, printed %q, said %q", args, code, out, errOut)
