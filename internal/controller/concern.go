@@ -64,6 +64,8 @@ type concerns struct {
 	values func(context.Context, cluster.Workload) []notify.Fact
 	// first is when a verdict was first seen of which it is not known since when it stands.
 	first map[string]time.Time
+	// split are the fleets, by how their keys begin, that were split when it was last known what they run.
+	split map[string]bool
 }
 
 // fleetsSource is the name of the set of all that fleets call for attention for.
@@ -80,18 +82,20 @@ func (c *concerns) tell(ctx context.Context, at time.Time, sight []judged) {
 
 // holds are the messages of what holds, and the beginnings of the keys of which that is not known.
 func (c *concerns) holds(ctx context.Context, at time.Time, sight []judged) (holds []notify.Message, unknown map[string]bool) {
-	first := map[string]time.Time{}
+	first, split := map[string]time.Time{}, map[string]bool{}
 	unknown = map[string]bool{}
 	for _, j := range sight {
-		if j.result.Verdict == fleet.Unknown {
-			unknown[keyPrefix(j.Target)] = true
+		prefix, verdict := keyPrefix(j.Target), verdictOf(j.result)
+		unknown[prefix] = j.result.Verdict == fleet.Unknown
+		split[prefix] = verdict == fleet.Split || unknown[prefix] && c.split[prefix]
+		if unknown[prefix] && split[prefix] {
+			continue // some have what is applied, so the change does not lie dormant again
 		}
-		verdict := verdictOf(j.result)
 		why := concernOf(verdict, c.dormantAfter)
 		if why == nil {
 			continue
 		}
-		key := keyPrefix(j.Target) + string(verdict)
+		key := prefix + string(verdict)
 		since := c.since(key, j.result, at)
 		if j.result.Since.IsZero() {
 			first[key] = since
@@ -103,7 +107,7 @@ func (c *concerns) holds(ctx context.Context, at time.Time, sight []judged) (hol
 		}
 		holds = append(holds, m)
 	}
-	c.first = first
+	c.first, c.split = first, split
 	return holds, unknown
 }
 

@@ -207,6 +207,37 @@ func TestADormantChangeStaysOneMessageWhenAPodIsNotKnown(t *testing.T) {
 	}
 }
 
+// While pods of a drained node start, it is not known for a moment what they run.
+func TestAFleetThatWasSplitIsNotDormantAgainWhenItsNewPodsAreNotKnown(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	odd := drained(now, 24, 0)
+	again := &odd.Fleet.Pods[7].Containers[0]
+	again.Restarts, again.Started = 1, now.Add(-time.Hour)
+	c := &concerns{}
+	for i, step := range []struct {
+		fleet   cluster.Workload
+		alert   string // none for none
+		unknown bool
+	}{
+		{odd, "TidemarkChangeDormant", true},
+		{drained(now, 18, 6), "TidemarkFleetSplit", false},
+		{odd, "", true},
+		{odd, "", true},
+		{drained(now, 24, 0), "TidemarkChangeDormant", false},
+		{odd, "TidemarkChangeDormant", true},
+	} {
+		holds, unknown := c.holds(t.Context(), now, []judged{{Workload: step.fleet, result: step.fleet.Judge()}})
+		alert := ""
+		for _, m := range holds {
+			alert += m.Alert
+		}
+		if alert != step.alert || unknown[keyPrefix(step.fleet.Target)] != step.unknown {
+			t.Errorf("look %d: people are told of %q, unknown: %v; want %q, %t", i, alert, unknown, step.alert, step.unknown)
+		}
+	}
+}
+
 func TestWhatAlreadyHeldIsOneSummary(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
