@@ -43,6 +43,26 @@ func dies(t *testing.T, pid string) {
 	t.Errorf("process %s lives on", pid)
 }
 
+// endsWithItsContext cancels what runs once it has started the process that writes its number to the file, and wants an end of both.
+func endsWithItsContext(t *testing.T, file string, run func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	pid := pidIn(t, file)
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("it goes on")
+	}
+	dies(t, pid)
+}
+
 // What a command started ends with it: that may hold its output open, or go on asking a server.
 func TestWhatACommandStartedEndsWithItsContext(t *testing.T) {
 	t.Parallel()
@@ -53,23 +73,10 @@ func TestWhatACommandStartedEndsWithItsContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() {
+			endsWithItsContext(t, filepath.Join(dir, "pid"), func(ctx context.Context) error {
 				command := `sh -c 'echo $$ > pid; ` + grandchild + `' & wait; echo`
-				ended <- render.Source{Command: command, Dir: dir}.Read(ctx, &manifest.Set{})
-			}()
-			pid := pidIn(t, filepath.Join(dir, "pid"))
-			cancel()
-			select {
-			case err := <-ended:
-				if !errors.Is(err, context.Canceled) {
-					t.Errorf("got %v", err)
-				}
-			case <-time.After(patience):
-				t.Error("it goes on")
-			}
-			dies(t, pid)
+				return render.Source{Command: command, Dir: dir}.Read(ctx, &manifest.Set{})
+			})
 		})
 	}
 }
@@ -108,23 +115,10 @@ func TestWhatGitStartedEndsWithItsContext(t *testing.T) {
 	git(t, "add", "-A")
 	git(t, "commit", "-q", "-m", "filtered")
 	git(t, "config", "filter.slow.smudge", `sh -c 'echo $$ > `+pid+`; exec sleep 600'`)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
+	endsWithItsContext(t, pid, func(ctx context.Context) error {
 		_, err := render.NewCheckout(ctx, "HEAD")
-		ended <- err
-	}()
-	filter := pidIn(t, pid)
-	cancel()
-	select {
-	case err := <-ended:
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-	case <-time.After(patience):
-		t.Error("it goes on")
-	}
-	dies(t, filter)
+		return err
+	})
 }
 
 // A person who has asked for the standard input and thinks better of it, or a pipe whose writer never came.
