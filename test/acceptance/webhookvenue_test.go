@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	v1 "tidemark.dev/tidemark/api/v1"
@@ -38,12 +37,8 @@ type hooks struct {
 	files   []string
 }
 
-// patience is how many seconds the API server waits for a webhook: the most there can be. A busy machine takes longer to answer
-// than what ships allows, and what is done without an answer is tested where nothing answers.
-const patience = 30
-
 // webhooks installs the rights of mode pin with the webhook configurations given, until the test ends. As the lab has no network
-// for Services, the API server is told an address, and to be patient; nothing else of what ships is changed.
+// for Services, the API server is told an address; nothing else of what ships is changed.
 func (v venue) webhooks(files ...string) *hooks {
 	v.t.Helper()
 	h := &hooks{venue: v, address: freeAddress(v.t), files: files}
@@ -73,7 +68,6 @@ func (h *hooks) register(file string) {
 		client := &c.Webhooks[i].ClientConfig
 		url := "https://" + h.address + *client.Service.Path
 		client.URL, client.Service = &url, nil
-		c.Webhooks[i].TimeoutSeconds = ptr.To[int32](patience)
 	}
 	manifest, err := yaml.Marshal(c)
 	if err != nil {
