@@ -68,15 +68,17 @@ func TestDormantInModeRollABadEditFailsInTheFirstPodWhileTheOldOnesServe(t *test
 		t.Errorf("status is %s: %s; want rolling, and the old pods counted", status.Verdict, status.Reason)
 	}
 	s.loads(gatewayFile, map[string]int{goodGateway: 8})
+	// From the next edit on, the pod that fails may get well under the stamp that is just being replaced, and Kubernetes take an
+	// old pod away for it and then the pod itself.
+	if lowest := low.Stop(); lowest < 8 {
+		t.Errorf("at one time only %d pods were ready, want 8 throughout", lowest)
+	}
 
 	s.set("gateway-config", "gateway.conf", goodGateway)
 
 	s.rolledOut("deployment/gateway")
 	s.loads(gatewayFile, map[string]int{goodGateway: 8})
 	s.verdict("deployment/gateway", "in-step")
-	if lowest := low.Stop(); lowest < 8 {
-		t.Errorf("at one time only %d pods were ready, want 8 throughout", lowest)
-	}
 }
 
 // refusedAre waits until so many of the pods that are there have refused their configuration more than once.

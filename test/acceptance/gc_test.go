@@ -473,13 +473,18 @@ func TestCleanupKeepsWhatACanaryAndItsUndoNeed(t *testing.T) {
 	turn(t)
 	s := openRollouts(t, "gc-rollouts")
 	const pods = 2
-	release := func(n int, mode, before string) string {
-		s.apply(strings.Replace(webConfig, "MODE: one", "MODE: "+mode, 1) + rolloutOf(pods, canarySteps, fmt.Sprint("web:", n), richTemplate))
-		return s.pinned(web, "web", before)
+	// Each release is an image and then its configuration, one step after the other: whether an undo finds the one or the other
+	// alone in between must not be left to the time that they take.
+	release := func(n int, mode, before string, running client.RolloutState) string {
+		s.apply(rolloutOf(pods, canarySteps, fmt.Sprint("web:", n), richTemplate))
+		between := s.at(client.RolloutPaused, running)
+		s.set("web", "MODE", mode)
+		pin := s.pinned(web, "web", before)
+		s.at(client.RolloutPaused, between)
+		return pin
 	}
 	one, first := s.begins(pods, canarySteps)
-	second := release(2, "two", first)
-	s.at(client.RolloutPaused, one)
+	second := release(2, "two", first, one)
 
 	// The canary's, and the one of the pods beside it.
 	s.becomes(first, "keep used", soon()...)
@@ -488,8 +493,7 @@ func TestCleanupKeepsWhatACanaryAndItsUndoNeed(t *testing.T) {
 	s.is(client.RolloutDegraded)
 	s.becomes(first, "keep used", soon()...)
 	two := s.promoted()
-	third := release(3, "three", second)
-	s.at(client.RolloutPaused, two)
+	third := release(3, "three", second, two)
 	three := s.promoted()
 	s.becomes(first, "keep used", soon()...) // an undo may go back as far
 
