@@ -20,8 +20,8 @@ RACE := $(shell command -v "$$(go env CC | cut -d' ' -f1)" >/dev/null 2>&1 && ec
 # Passed on to `go test`, for example: make test TESTFLAGS='-run Rollback -v'
 TESTFLAGS ?=
 TIMEOUT   ?= 45m
-# Tests that take part in the soak have this in their name: short in `make test`, long in `make soak`.
-SOAK ?= Soak
+# How many processes share the random steps of a long run.
+SHARDS ?= 2
 # Modules of their own that are tested and linted as the product is: the public library, what proves it beside the product, and what
 # holds the alerts to Prometheus' own tools.
 MODULES := loaded test/agreement test/alerts
@@ -63,7 +63,7 @@ test: lab build ## Run every test of every module, with the race detector
 
 .PHONY: soak
 soak: lab build ## Run the long versions of the tests that have one, then fuzz (half a day)
-	TIDEMARK_SOAK=1 go test $(RACE) -timeout 0 -count=1 -v -run '$(SOAK)' $(TESTFLAGS) ./...
+	hack/soak.sh $(SHARDS)
 	hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: fuzz

@@ -3,7 +3,6 @@ package acceptance
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,24 +13,21 @@ import (
 
 // TestSoakADeployKilledAnywhereIsRecoveredByTheNext kills guarded upgrades at random points. Where one is left pending, people are
 // told, under one key; the next guarded upgrade goes through by its policy, which under forward writes no workload but its own
-// change. TIDEMARK_SEED chooses the points.
+// change.
 func TestSoakADeployKilledAnywhereIsRecoveredByTheNext(t *testing.T) {
 	points := 2 // of each policy
-	if os.Getenv("TIDEMARK_SOAK") != "" {
+	if soaking() {
 		points = 25
 	}
-	seed := number(t, "TIDEMARK_SEED")
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("TIDEMARK_SEED=%d", seed)
+	chosen := chosenSeed(t)
+	t.Logf("TIDEMARK_SEED=%d", chosen)
 	v := alone(t)
 	in := newInbox(t)
 	c := v.control(append(in.flags, "--release-interval=500ms")...)
 	for i, policy := range []string{"forward", "rollback"} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
-			k := &killings{deployed: deployOn(venue{t, v.lab}, "killed-"+policy), in: in, policy: policy, random: rand.New(rand.NewPCG(seed, uint64(i)))}
+			k := &killings{deployed: deployOn(venue{t, v.lab}, "killed-"+policy), in: in, policy: policy, random: rand.New(rand.NewPCG(chosen, uint64(i)))}
 			k.controller = c
 			k.eventually("people to be told of what holds from now on", k.controllerHasLooked)
 			for point := range points {

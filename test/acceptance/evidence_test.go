@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
-	"time"
 
 	"tidemark.dev/tidemark/lab/client/labtest"
 )
@@ -20,10 +17,10 @@ const (
 
 // TestSoakEvidenceThatIsStatedIsTrue lets things happen at random to config objects, pods, nodes and the controller, as near
 // to each other as they come, looks at the status after each round, and compares whatever it states as loaded with the lab's
-// record of what was. TIDEMARK_SEED chooses what happens, TIDEMARK_STEPS for how long.
+// record of what was.
 func TestSoakEvidenceThatIsStatedIsTrue(t *testing.T) {
 	l := &land{margins: labMargins, longest: 8}
-	c := run(t, l, "close", 120, 5000)
+	c := run(t, l, "close", 200, 5000)
 	for kind, enough := range map[string]int{"first start": l.wanted / 2, "restart": l.wanted / 20} {
 		if n := c.different(ofLab, kind); n < enough {
 			t.Errorf("only %d different facts of a %s were stated, want %d or more: the test proves little", n, kind, enough)
@@ -50,20 +47,12 @@ func TestSoakEvidenceIsKnownWhereStepsAreApart(t *testing.T) {
 
 // run plays one of these tests in namespaces of that name, with so many steps in its short form and its long.
 func run(t *testing.T, l *land, name string, short, long int) *court {
-	l.wanted, l.happened = short, map[string]int{}
+	seed, steps := chance(t, short, long)
+	l.wanted, l.happened = steps, map[string]int{}
 	count := worlds
-	if os.Getenv("TIDEMARK_SOAK") != "" {
-		l.wanted, count = long, soakWorlds
+	if soaking() {
+		count = soakWorlds
 	}
-	if n := number(t, "TIDEMARK_STEPS"); n > 0 {
-		l.wanted = int(n)
-	}
-	seed := number(t, "TIDEMARK_SEED")
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("TIDEMARK_SEED=%d TIDEMARK_STEPS=%d", seed, l.wanted)
-
 	l.random = rand.New(rand.NewPCG(seed, 0))
 	for i := range count {
 		l.worlds = append(l.worlds, newWorld(open(t, fmt.Sprintf("evidence-%s-%d", name, i+1), ""), l))
@@ -93,18 +82,4 @@ func run(t *testing.T, l *land, name string, short, long int) *court {
 	}
 	c.report()
 	return c
-}
-
-// number reads a number from the environment; 0 when there is none.
-func number(t *testing.T, name string) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return 0
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -24,21 +23,9 @@ import (
 // TestSoakEveryContainerReadsWhatItsRevisionPins lets things happen at random to pinned workloads, their configuration, their
 // pods and nodes, and the controller, with clean-up running all the while at its shortest age. By the lab's record no
 // container may start with another content of a versioned object than its revision's, and no copy may go that a retained
-// revision needs. TIDEMARK_SEED chooses what happens, TIDEMARK_STEPS for how long.
+// revision needs.
 func TestSoakEveryContainerReadsWhatItsRevisionPins(t *testing.T) {
-	steps := 200
-	if os.Getenv("TIDEMARK_SOAK") != "" {
-		steps = 5000
-	}
-	if n := number(t, "TIDEMARK_STEPS"); n > 0 {
-		steps = int(n)
-	}
-	seed := number(t, "TIDEMARK_SEED")
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("TIDEMARK_SEED=%d TIDEMARK_STEPS=%d", seed, steps)
-
+	seed, steps := chance(t, 200, 5000)
 	v := alonePinned(t)
 	w := &pinWorld{scene: v.open("pins", v1.ModePin), random: rand.New(rand.NewPCG(seed, 0)), hooked: seed%2 == 0}
 	w.control = func() *scenario.Controller { return v.control(pinFlags...) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +24,7 @@ type storm struct {
 
 // storms gives the storm of `make test`, or with TIDEMARK_SOAK those of `make soak`: with the settings that ship.
 func storms() map[string]storm {
-	if os.Getenv("TIDEMARK_SOAK") == "" {
+	if !soaking() {
 		return map[string]storm{"short": {
 			workloads: 4, every: 300 * time.Millisecond, last: 20 * time.Second,
 			flags: []string{"--settle=500ms", "--settle-max=2s", "--storm-quiet=6s", "--storm-window=1m"},
