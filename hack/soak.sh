@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Plays the long form of every test that has one: hack/soak.sh [SHARDS, default 2]. Tests of random steps wait more than they
-# compute, so that many processes share the steps of each, with a lab and a seed of their own. Logs go to bin/soak.
+# compute, so that many processes share the steps of each, with a lab and a seed of their own. Logs go to bin/soak, and say how far
+# each is. TIDEMARK_FOR=30m ends each test of random steps after that time, whatever it did by then.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

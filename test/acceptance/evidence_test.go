@@ -21,7 +21,7 @@ const (
 func TestSoakEvidenceThatIsStatedIsTrue(t *testing.T) {
 	l := &land{margins: labMargins, longest: 8}
 	c := run(t, l, "close", 200, 5000)
-	for kind, enough := range map[string]int{"first start": l.wanted / 2, "restart": l.wanted / 20} {
+	for kind, enough := range map[string]int{"first start": l.steps / 2, "restart": l.steps / 20} {
 		if n := c.different(ofLab, kind); n < enough {
 			t.Errorf("only %d different facts of a %s were stated, want %d or more: the test proves little", n, kind, enough)
 		}
@@ -40,20 +40,20 @@ func TestSoakEvidenceIsKnownWhereStepsAreApart(t *testing.T) {
 	if share := n.share(n.notKnown()); share > mostUnknown {
 		t.Errorf("%.1f %% is not known, want %.1f %% at most", 100*share, 100*mostUnknown)
 	}
-	if enough := 20 * l.wanted; n.known < enough {
+	if enough := 20 * l.steps; n.known < enough {
 		t.Errorf("only %d statements were known, want %d or more: the test proves little", n.known, enough)
 	}
 }
 
 // run plays one of these tests in namespaces of that name, with so many steps in its short form and its long.
 func run(t *testing.T, l *land, name string, short, long int) *court {
-	seed, steps := chance(t, short, long)
-	l.wanted, l.happened = steps, map[string]int{}
+	course := courseOf(t, short, long)
+	l.wanted, l.happened = course.steps, map[string]int{}
 	count := worlds
 	if soaking() {
 		count = soakWorlds
 	}
-	l.random = rand.New(rand.NewPCG(seed, 0))
+	l.random = rand.New(rand.NewPCG(course.seed, 0))
 	for i := range count {
 		l.worlds = append(l.worlds, newWorld(open(t, fmt.Sprintf("evidence-%s-%d", name, i+1), ""), l))
 	}
@@ -70,7 +70,7 @@ func run(t *testing.T, l *land, name string, short, long int) *court {
 	}
 	l.linger()
 	l.revive()
-	for l.steps < l.wanted {
+	for course.goesOn(t, l.steps) {
 		l.advance()
 		l.linger()
 		l.revive()

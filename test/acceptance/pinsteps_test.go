@@ -25,9 +25,9 @@ import (
 // container may start with another content of a versioned object than its revision's, and no copy may go that a retained
 // revision needs.
 func TestSoakEveryContainerReadsWhatItsRevisionPins(t *testing.T) {
-	seed, steps := chance(t, 200, 5000)
+	course := courseOf(t, 200, 5000)
 	v := alonePinned(t)
-	w := &pinWorld{scene: v.open("pins", v1.ModePin), random: rand.New(rand.NewPCG(seed, 0)), hooked: seed%2 == 0}
+	w := &pinWorld{scene: v.open("pins", v1.ModePin), random: rand.New(rand.NewPCG(course.seed, 0)), hooked: course.seed%2 == 0}
 	w.control = func() *scenario.Controller { return v.control(pinFlags...) }
 	if w.hooked {
 		h := v.webhooks(workloadWebhook)
@@ -35,7 +35,9 @@ func TestSoakEveryContainerReadsWhatItsRevisionPins(t *testing.T) {
 	}
 	j := newPinJudge(w)
 	w.begin()
-	for step := 1; step <= steps; step++ {
+	step := 0
+	for course.goesOn(t, step) {
+		step++
 		what := w.advance()
 		w.past = append(w.past, fmt.Sprintf("%s step %d: %s", time.Now().UTC().Format(time.StampMilli), step, what))
 		if w.random.IntN(3) == 0 {
@@ -49,7 +51,7 @@ func TestSoakEveryContainerReadsWhatItsRevisionPins(t *testing.T) {
 	w.calm()
 	j.look()
 	j.superfluous()
-	j.report(steps)
+	j.report(step)
 }
 
 // pinWorld is the scene of the random steps.
