@@ -14,6 +14,7 @@ import (
 	"tidemark.dev/tidemark/internal/check"
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/manifest"
+	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/render"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
@@ -161,7 +162,7 @@ func (l *liveInput) workload(ctx context.Context, t cluster.Target, given *manif
 		if !r.Past {
 			now = w
 			l.modes[w.String()] = string(h.Mode)
-			if given != nil && cluster.LeavesTemplate(w.Template, given.Template) {
+			if given != nil && podtemplate.Leaves(w.Template, given.Template) {
 				w.Template = given.Template
 			}
 		}

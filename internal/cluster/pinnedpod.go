@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/rewrite"
 	"tidemark.dev/tidemark/internal/snapshot"
 )
@@ -79,7 +80,7 @@ func MatchPins(obj any) (any, error) {
 // revisionOfPod goes by the pod's labels and by its controller. That of a Deployment's or a Rollout's pod is a ReplicaSet, which is
 // named after the workload and the hash.
 func revisionOfPod(pod *corev1.Pod) *PodRevision {
-	owner, hash := metav1.GetControllerOf(pod), revisionOf(pod.Labels)
+	owner, hash := metav1.GetControllerOf(pod), podtemplate.Hash(pod.Labels)
 	if owner == nil || hash == "" {
 		return nil
 	}
@@ -92,7 +93,7 @@ func revisionOfPod(pod *corev1.Pod) *PodRevision {
 		return nil
 	}
 	r.Name, r.Owner = name, deployment
-	if pod.Labels[rolloutHash] != "" {
+	if pod.Labels[podtemplate.LabelRolloutHash] != "" {
 		r.Owner = ArgoRollout
 	}
 	return r

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tidemark.dev/tidemark/internal/podtemplate"
 )
 
 func TestAPodTellsItsRevision(t *testing.T) {
@@ -23,7 +25,7 @@ func TestAPodTellsItsRevision(t *testing.T) {
 			want: &PodRevision{Owner: deployment, Name: "web-api", Hash: "5d6"}, ready: since,
 		},
 		"of a Rollout": {
-			owner: metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-5d6"}, labels: map[string]string{rolloutHash: "5d6"},
+			owner: metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-5d6"}, labels: map[string]string{podtemplate.LabelRolloutHash: "5d6"},
 			want: &PodRevision{Owner: ArgoRollout, Name: "web", Hash: "5d6"}, ready: since,
 		},
 		"of a StatefulSet": {

@@ -3,11 +3,11 @@ package cluster
 import (
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
@@ -16,7 +16,7 @@ import (
 func PodOf(pod *corev1.Pod) fleet.Pod {
 	out := fleet.Pod{
 		Name: pod.Name, UID: string(pod.UID), Node: pod.Spec.NodeName,
-		Revision:    revisionOf(pod.Labels),
+		Revision:    podtemplate.Hash(pod.Labels),
 		Created:     pod.CreationTimestamp.Time,
 		Stamp:       pod.Annotations[v1.AnnotationConfigHash],
 		InitEnded:   initEnded(pod),
@@ -68,16 +68,6 @@ func ReadySince(node *corev1.Node) time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-func revisionOf(labels map[string]string) string {
-	// Argo Rollouts' label comes last: its pods carry no other.
-	for _, l := range []string{appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey, "rollouts-pod-template-hash"} {
-		if v := labels[l]; v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 func initRole(c *corev1.Container) workload.Role {

@@ -12,6 +12,7 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/podtemplate"
 )
 
 // CanaryOf reads what a Rollout says of its pause, without its pods; false for what is no Rollout, or waits for nothing. Who
@@ -58,7 +59,7 @@ func AddCanaryPods(ctx context.Context, reader client.Reader, obj client.Object,
 	if !is {
 		return nil
 	}
-	labelled := client.MatchingLabels{rolloutHash: readArgo(u).Status.CurrentPodHash}
+	labelled := client.MatchingLabels{podtemplate.LabelRolloutHash: readArgo(u).Status.CurrentPodHash}
 	sets := &appsv1.ReplicaSetList{}
 	if err := reader.List(ctx, sets, client.InNamespace(u.GetNamespace()), labelled); err != nil {
 		return fmt.Errorf("list replicasets: %w", err)

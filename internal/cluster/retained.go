@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/stamp"
 )
 
@@ -53,18 +54,10 @@ func replicaSets(ctx context.Context, reader client.Reader, d *appsv1.Deployment
 		out = append(out, stamp.Revision{
 			Name: rs.Name, Number: number, Created: rs.CreationTimestamp.Time,
 			Renumbered: rs.Annotations[revisionHistoryAnnotation] != "",
-			Matches:    sameTemplate(&rs.Spec.Template, &d.Spec.Template),
+			Matches:    podtemplate.Same(&rs.Spec.Template, &d.Spec.Template),
 		})
 	}
 	return out, nil
-}
-
-// sameTemplate compares templates as the Deployment controller does: without the hash that it adds.
-func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
-	a, b = a.DeepCopy(), b.DeepCopy()
-	delete(a.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	delete(b.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	return equality.Semantic.DeepEqual(a, b)
 }
 
 func controllerRevisions(

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/stamp"
 )
 
@@ -53,13 +54,13 @@ func replicaSetsOfARollout(ctx context.Context, reader client.Reader, u *unstruc
 
 // carriedBy reports whether a ReplicaSet carries the template, with or without what Argo puts on it for a time.
 func (a argo) carriedBy(rs *unstructured.Unstructured, template *corev1.PodTemplateSpec) (bool, error) {
-	own, err := typedTemplate(rawTemplate(rs.DeepCopy(), rolloutHash))
+	own, err := typedTemplate(podtemplate.OfReplicaSet(rs.DeepCopy(), podtemplate.LabelRolloutHash))
 	if err != nil {
 		return false, err
 	}
 	template = template.DeepCopy()
-	delete(template.Labels, rolloutHash)
-	return sameCompleted(own, template) || sameCompleted(own, a.withoutEphemeral(template)), nil
+	delete(template.Labels, podtemplate.LabelRolloutHash)
+	return podtemplate.SameCompleted(own, template) || podtemplate.SameCompleted(own, a.withoutEphemeral(template)), nil
 }
 
 func typedTemplate(raw map[string]any) (*corev1.PodTemplateSpec, error) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/revision"
 )
 
@@ -53,7 +54,7 @@ func (h *History) readControllerRevisions(
 		}
 		r.Availability, r.Evidence = availability(r, seen)
 		// Two can hold one template after a collision of hashes; the newest counts.
-		if sameTemplate(template, present) && (current < 0 || h.Revisions[current].Number < r.Number) {
+		if podtemplate.Same(template, present) && (current < 0 || h.Revisions[current].Number < r.Number) {
 			current = len(h.Revisions)
 		}
 		h.Revisions = append(h.Revisions, h.revision(r))
@@ -103,7 +104,7 @@ func (h *History) countPods(ctx context.Context) (podCounts, error) {
 		if !controlledBy(pod, h.object.GetUID()) || Finished(pod) || pod.DeletionTimestamp != nil {
 			return
 		}
-		hash := revisionOf(pod.Labels)
+		hash := podtemplate.Hash(pod.Labels)
 		p := counts[hash]
 		ready, available := readiness(pod, time.Duration(minReady)*time.Second, h.Now)
 		p.All++

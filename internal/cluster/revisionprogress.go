@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/revision"
 )
 
@@ -173,12 +174,12 @@ func (h *History) hindrance(ctx context.Context, u *unstructured.Unstructured, t
 		return "", fmt.Errorf("list pods: %w", err)
 	}
 	slices.SortFunc(waiting, func(a, b corev1.Pod) int {
-		return cmp.Or(rank(revisionOf(a.Labels) == to.Hash)-rank(revisionOf(b.Labels) == to.Hash), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(rank(podtemplate.Hash(a.Labels) == to.Hash)-rank(podtemplate.Hash(b.Labels) == to.Hash), cmp.Compare(a.Name, b.Name))
 	})
 	first := &waiting[0]
 	text := fmt.Sprintf("pod %s: %s", first.Name, whyWaiting(first))
 	if policy, _, _ := unstructured.NestedString(u.Object, "spec", "podManagementPolicy"); h.Kind.GroupVersionKind == statefulSet &&
-		policy != string(appsv1.ParallelPodManagement) && revisionOf(first.Labels) != to.Hash {
+		policy != string(appsv1.ParallelPodManagement) && podtemplate.Hash(first.Labels) != to.Hash {
 		text += " (it is of another revision, and a StatefulSet goes no further while a pod is not ready: " +
 			"`kubectl delete pod " + first.Name + "` replaces it)"
 	}

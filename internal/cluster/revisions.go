@@ -28,8 +28,6 @@ const (
 	changeCauseAnnotation  = "kubernetes.io/change-cause"
 	rolloutRevision        = "rollout.argoproj.io/revision"
 	rolloutRevisionHistory = "rollout.argoproj.io/revision-history"
-	rolloutEphemeral       = "rollout.argoproj.io/ephemeral-metadata"
-	rolloutHash            = "rollouts-pod-template-hash"
 )
 
 var (

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
@@ -196,7 +197,7 @@ func TestGoBackWritesTheTemplateAndTheCause(t *testing.T) {
 	d, rs := &appsv1.Deployment{}, &appsv1.ReplicaSet{}
 	fetch(t, a, d, "web")
 	fetch(t, a, rs, "web-a")
-	if !sameTemplate(&d.Spec.Template, &rs.Spec.Template) {
+	if !podtemplate.Same(&d.Spec.Template, &rs.Spec.Template) {
 		t.Errorf("template %+v, want that of web-a", d.Spec.Template)
 	}
 	if _, has := d.Spec.Template.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; has {

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/revision"
 )
 
@@ -24,7 +24,7 @@ type replicaSetNames struct {
 
 var (
 	replicaSetsOfDeployment = replicaSetNames{revisionAnnotation, revisionHistoryAnnotation, appsv1.DefaultDeploymentUniqueLabelKey}
-	replicaSetsOfRollout    = replicaSetNames{rolloutRevision, rolloutRevisionHistory, rolloutHash}
+	replicaSetsOfRollout    = replicaSetNames{rolloutRevision, rolloutRevisionHistory, podtemplate.LabelRolloutHash}
 )
 
 // selector is that of the workload's revisions and pods.
@@ -48,7 +48,7 @@ func byTemplate(template *corev1.PodTemplateSpec) func([]*appsv1.ReplicaSet) int
 	return func(sets []*appsv1.ReplicaSet) int {
 		found := -1
 		for i, rs := range sets {
-			if sameTemplate(&rs.Spec.Template, template) && (found < 0 || rs.CreationTimestamp.Before(&sets[found].CreationTimestamp)) {
+			if podtemplate.Same(&rs.Spec.Template, template) && (found < 0 || rs.CreationTimestamp.Before(&sets[found].CreationTimestamp)) {
 				found = i
 			}
 		}
@@ -64,9 +64,9 @@ func (h *History) byStatus(template *corev1.PodTemplateSpec) func([]*appsv1.Repl
 	return func(sets []*appsv1.ReplicaSet) int {
 		return slices.IndexFunc(sets, func(rs *appsv1.ReplicaSet) bool {
 			if known {
-				return a.Status.CurrentPodHash != "" && rs.Labels[rolloutHash] == a.Status.CurrentPodHash
+				return a.Status.CurrentPodHash != "" && rs.Labels[podtemplate.LabelRolloutHash] == a.Status.CurrentPodHash
 			}
-			return sameCompleted(&rs.Spec.Template, template)
+			return podtemplate.SameCompleted(&rs.Spec.Template, template)
 		})
 	}
 }
@@ -88,7 +88,7 @@ func (h *History) readReplicaSets(ctx context.Context, names replicaSetNames, pr
 	seen := h.seen(list)
 	var sets []*appsv1.ReplicaSet
 	for i := range list {
-		raw := rawTemplate(&list[i], names.hash)
+		raw := podtemplate.OfReplicaSet(&list[i], names.hash)
 		rs, err := into[appsv1.ReplicaSet](&list[i])
 		if err != nil {
 			return err
@@ -131,71 +131,4 @@ func availability(r revision.Revision, seen map[string]bool) (revision.Availabil
 		return revision.Proven, "Tidemark saw an available pod of it"
 	}
 	return revision.Unknown, "Kubernetes keeps no record of it, and Tidemark noted none"
-}
-
-// rawTemplate takes the template out of a revision, with all fields that the API has, and takes off what the controller
-// put on it: the hash, and, by Argo, metadata and anti-affinity for the time of a canary.
-func rawTemplate(u *unstructured.Unstructured, hash string) map[string]any {
-	template, _, _ := unstructured.NestedMap(u.Object, "spec", "template")
-	dropLabel(template, "labels", hash)
-	if hash == rolloutHash {
-		var ephemeral map[string]map[string]string
-		_ = json.Unmarshal([]byte(u.GetAnnotations()[rolloutEphemeral]), &ephemeral) // as Argo: what cannot be read is none
-		for field, added := range ephemeral {
-			for name := range added {
-				dropLabel(template, field, name)
-			}
-		}
-		dropInjectedAntiAffinity(template)
-	}
-	if err := unstructured.SetNestedMap(u.Object, template, "spec", "template"); err != nil {
-		panic(fmt.Sprintf("put template back: %v", err)) // it was there
-	}
-	return template
-}
-
-// dropLabel removes a label, or an annotation, from a template's metadata.
-func dropLabel(template map[string]any, field, name string) {
-	unstructured.RemoveNestedField(template, "metadata", field, name)
-	if left, found, _ := unstructured.NestedMap(template, "metadata", field); found && len(left) == 0 {
-		unstructured.RemoveNestedField(template, "metadata", field)
-	}
-}
-
-// dropInjectedAntiAffinity removes the terms that keep canary and stable pods apart, which Argo puts on ReplicaSets. They are
-// told by the hash that they select.
-func dropInjectedAntiAffinity(template map[string]any) {
-	path := []string{"spec", "affinity", "podAntiAffinity"}
-	for list, inner := range map[string][]string{
-		"preferredDuringSchedulingIgnoredDuringExecution": {"podAffinityTerm"},
-		"requiredDuringSchedulingIgnoredDuringExecution":  nil,
-	} {
-		terms, found, _ := unstructured.NestedSlice(template, append(slices.Clone(path), list)...)
-		if !found {
-			continue
-		}
-		kept := slices.DeleteFunc(terms, func(term any) bool { return selectsHash(term, inner) })
-		if len(kept) == 0 {
-			unstructured.RemoveNestedField(template, append(slices.Clone(path), list)...)
-			continue
-		}
-		_ = unstructured.SetNestedSlice(template, kept, append(slices.Clone(path), list)...) // it was there
-	}
-	for n := len(path); n > 1; n-- {
-		if left, found, _ := unstructured.NestedMap(template, path[:n]...); found && len(left) == 0 {
-			unstructured.RemoveNestedField(template, path[:n]...)
-		}
-	}
-}
-
-func selectsHash(term any, inner []string) bool {
-	fields, ok := term.(map[string]any)
-	if !ok {
-		return false
-	}
-	expressions, _, _ := unstructured.NestedSlice(fields, append(slices.Clone(inner), "labelSelector", "matchExpressions")...)
-	return slices.ContainsFunc(expressions, func(e any) bool {
-		m, ok := e.(map[string]any)
-		return ok && m["key"] == rolloutHash
-	})
 }

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/podtemplate"
 )
 
 // Edit is one difference between two pod templates.
@@ -90,10 +90,7 @@ func (f flat) below(path string) bool {
 }
 
 // added are labels and annotations that controllers, and Tidemark, put on templates.
-var added = []string{
-	appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey, "rollouts-pod-template-hash",
-	v1.AnnotationConfigHash, v1.AnnotationPins,
-}
+var added = append(podtemplate.HashLabels(), v1.AnnotationConfigHash, v1.AnnotationPins)
 
 func flatten(t *corev1.PodTemplateSpec) flat {
 	t = t.DeepCopy()

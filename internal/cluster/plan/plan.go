@@ -20,6 +20,7 @@ import (
 
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
@@ -145,7 +146,7 @@ func (p *Planner) then(k cluster.Kind, now client.Object, given *Given, out *Pla
 	if err != nil || given == nil {
 		return now, err
 	}
-	out.Template = !cluster.LeavesTemplate(there, given.Template)
+	out.Template = !podtemplate.Leaves(there, given.Template)
 	then, ok := now.DeepCopyObject().(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("copy %s: unexpected type %T", out.Target, now)

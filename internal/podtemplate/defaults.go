@@ -1,4 +1,4 @@
-package cluster
+package podtemplate
 
 import (
 	"cmp"
@@ -7,31 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 )
-
-// sameCompleted compares pod templates of which one may have been completed by the API server's defaults while the other was
-// not: the template of one of Argo's Rollouts and that of its ReplicaSet. Argo's controller compares them the same way.
-func sameCompleted(a, b *corev1.PodTemplateSpec) bool {
-	return equality.Semantic.DeepEqual(completed(a), completed(b))
-}
-
-// LeavesTemplate reports whether a template that somebody applies is the one that is there: but for the defaults of the API, and
-// for labels and annotations that others put on it, which an apply leaves.
-func LeavesTemplate(there, applied *corev1.PodTemplateSpec) bool {
-	a, b := there.DeepCopy(), applied.DeepCopy()
-	keep := func(there, applied map[string]string) map[string]string {
-		out := map[string]string{}
-		for name, value := range there {
-			if _, has := applied[name]; has {
-				out[name] = value
-			}
-		}
-		return out
-	}
-	a.Annotations, a.Labels = keep(a.Annotations, b.Annotations), keep(a.Labels, b.Labels)
-	return sameCompleted(a, b)
-}
 
 // completed returns a copy of a pod template with the defaults that Kubernetes gives to templates, which is less than it gives
 // to pods. What is the same to every version of the API counts as the same here: the old name of the service account's field.

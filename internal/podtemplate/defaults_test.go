@@ -1,4 +1,4 @@
-package cluster
+package podtemplate
 
 import (
 	"testing"
@@ -104,7 +104,7 @@ func readTemplate(t *testing.T, text string) *corev1.PodTemplateSpec {
 
 func TestATemplateIsTheSameWithAndWithoutDefaults(t *testing.T) {
 	plain, complete := readTemplate(t, plainTemplate), readTemplate(t, completeTemplate)
-	if !sameCompleted(plain, complete) || !sameCompleted(complete, plain) {
+	if !SameCompleted(plain, complete) || !SameCompleted(complete, plain) {
 		t.Error("the completed template counts as another one")
 	}
 	if plain.Spec.DNSPolicy != "" || plain.Spec.Containers[0].LivenessProbe.HTTPGet.Path != "" {
@@ -128,7 +128,7 @@ func TestATemplateIsTheSameWithAndWithoutDefaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			other := plain.DeepCopy()
 			change(other)
-			if sameCompleted(other, complete) || sameCompleted(complete, other) {
+			if SameCompleted(other, complete) || SameCompleted(complete, other) {
 				t.Error("it makes no difference")
 			}
 		})
