@@ -12,6 +12,7 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/fleet"
+	"tidemark.dev/tidemark/internal/revision"
 )
 
 // unfinishedAfter is the default of [v1.AnnotationUnfinishedAfter].
@@ -114,7 +115,7 @@ func PartialOf(ctx context.Context, reader client.Reader, obj client.Object, aft
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
 		p.Cause, p.Why = fleet.PausedByPerson, deploymentRollout(o).Stuck
-		p.Revisions, err = replicaSetPods(ctx, reader, o, o.Spec.Selector, revisionAnnotation, pausedSince(o))
+		p.Revisions, err = replicaSetPods(ctx, reader, o, o.Spec.Selector, revision.OfDeployment, pausedSince(o))
 	case *appsv1.StatefulSet:
 		p.Cause, p.Why = fleet.Partition, statefulSetRollout(o).Stuck
 		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
@@ -132,7 +133,7 @@ func PartialOf(ctx context.Context, reader client.Reader, obj client.Object, aft
 		}
 		a := readArgo(u)
 		a.partial(p)
-		p.Revisions, err = replicaSetPods(ctx, reader, obj, a.Spec.Selector, rolloutRevision, a.incompleteSince())
+		p.Revisions, err = replicaSetPods(ctx, reader, obj, a.Spec.Selector, revision.OfRollout, a.incompleteSince())
 	}
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func pausedSince(d *appsv1.Deployment) time.Time {
 // becomes the newest revision again: that was then not before any other was made, and, where a condition tells when the
 // present rollout began, about then.
 func replicaSetPods(
-	ctx context.Context, reader client.Reader, owner client.Object, selector *metav1.LabelSelector, numbered string, begun time.Time,
+	ctx context.Context, reader client.Reader, owner client.Object, selector *metav1.LabelSelector, numbering revision.Numbering, begun time.Time,
 ) ([]fleet.RevisionPods, error) {
 	list := &appsv1.ReplicaSetList{}
 	if err := reader.List(ctx, list, selecting(owner.GetNamespace(), selector)...); err != nil {
@@ -190,7 +191,7 @@ func replicaSetPods(
 		}
 		last = latest(last, rs.CreationTimestamp.Time)
 		out = append(out, fleet.RevisionPods{
-			Name: rs.Name, Number: number(rs.Annotations, numbered), Pods: int(rs.Status.Replicas), Since: rs.CreationTimestamp.Time,
+			Name: rs.Name, Number: numbering.Number(rs.Annotations), Pods: int(rs.Status.Replicas), Since: rs.CreationTimestamp.Time,
 		})
 	}
 	for i := range out {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,12 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"tidemark.dev/tidemark/internal/podtemplate"
+	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
-)
-
-const (
-	revisionAnnotation        = "deployment.kubernetes.io/revision"
-	revisionHistoryAnnotation = "deployment.kubernetes.io/revision-history"
 )
 
 // Retained lists the retained revisions of a workload from the API: the ReplicaSets of a Deployment or of one of Argo's Rollouts,
@@ -50,10 +45,9 @@ func replicaSets(ctx context.Context, reader client.Reader, d *appsv1.Deployment
 		if !metav1.IsControlledBy(rs, d) {
 			continue
 		}
-		number, _ := strconv.ParseInt(rs.Annotations[revisionAnnotation], 10, 64) // 0 until the controller numbers it
 		out = append(out, stamp.Revision{
-			Name: rs.Name, Number: number, Created: rs.CreationTimestamp.Time,
-			Renumbered: rs.Annotations[revisionHistoryAnnotation] != "",
+			Name: rs.Name, Number: revision.OfDeployment.Number(rs.Annotations), Created: rs.CreationTimestamp.Time,
+			Renumbered: revision.OfDeployment.Renumbered(rs.Annotations),
 			Matches:    podtemplate.Same(&rs.Spec.Template, &d.Spec.Template),
 		})
 	}

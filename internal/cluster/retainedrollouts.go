@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"tidemark.dev/tidemark/internal/podtemplate"
+	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
 )
 
@@ -45,7 +46,7 @@ func replicaSetsOfARollout(ctx context.Context, reader client.Reader, u *unstruc
 			return nil, fmt.Errorf("read replicaset %s: %w", rs.GetName(), err)
 		}
 		out = append(out, stamp.Revision{
-			Name: rs.GetName(), Number: number(rs.GetAnnotations(), rolloutRevision), Created: rs.GetCreationTimestamp().Time,
+			Name: rs.GetName(), Number: revision.OfRollout.Number(rs.GetAnnotations()), Created: rs.GetCreationTimestamp().Time,
 			Matches: matches,
 		})
 	}

@@ -96,7 +96,7 @@ func (h *History) Read(ctx context.Context, o workload.Object) (Held, error) {
 	case err != nil:
 		return Held{}, fmt.Errorf("get %s: %w", o, err)
 	}
-	return Held{Content: RevisionContent(object), object: object}, nil
+	return Held{Content: revision.ContentOf(object), object: object}, nil
 }
 
 // ReadCopy reads the copy that a reading has in place of its object. What is there must be an immutable copy of that very
@@ -122,23 +122,6 @@ func (h *History) ReadCopy(ctx context.Context, r revision.Reading) (Held, error
 		}
 	}
 	return held, nil
-}
-
-// RevisionContent is the content of a ConfigMap or Secret as revisions are compared by it.
-func RevisionContent(object client.Object) revision.Content {
-	out := revision.Content{Present: true, Data: map[string][]byte{}, Binary: map[string]bool{}}
-	switch o := object.(type) {
-	case *corev1.ConfigMap:
-		for key, value := range o.Data {
-			out.Data[key] = []byte(value)
-		}
-		for key, value := range o.BinaryData {
-			out.Data[key], out.Binary[key] = value, true
-		}
-	case *corev1.Secret:
-		maps.Copy(out.Data, o.Data)
-	}
-	return out
 }
 
 func immutable(object client.Object) bool {

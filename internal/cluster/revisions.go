@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,12 +22,8 @@ import (
 	"tidemark.dev/tidemark/internal/stamp"
 )
 
-// Names that the API and kubectl give meaning to.
-const (
-	changeCauseAnnotation  = "kubernetes.io/change-cause"
-	rolloutRevision        = "rollout.argoproj.io/revision"
-	rolloutRevisionHistory = "rollout.argoproj.io/revision-history"
-)
+// changeCauseAnnotation has, by the convention of kubectl, why a revision came about.
+const changeCauseAnnotation = "kubernetes.io/change-cause"
 
 var (
 	statefulSet            = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
@@ -303,23 +298,6 @@ func (h *History) owned(ctx context.Context, gvk schema.GroupVersionKind) ([]uns
 		return nil, fmt.Errorf("list %s: %w", Plural(gvk), err)
 	}
 	return out, nil
-}
-
-// number reads a revision's number from an annotation; 0 when it has none yet.
-func number(annotations map[string]string, name string) int64 {
-	n, _ := strconv.ParseInt(annotations[name], 10, 64)
-	return n
-}
-
-// numbers reads the numbers that a revision had before.
-func numbers(annotations map[string]string, name string) []int64 {
-	var out []int64
-	for text := range strings.SplitSeq(annotations[name], ",") {
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			out = append(out, n)
-		}
-	}
-	return out
 }
 
 // into converts an object to its type.

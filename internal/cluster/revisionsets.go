@@ -18,13 +18,13 @@ import (
 
 // replicaSetNames are the names that a controller of ReplicaSets uses on them.
 type replicaSetNames struct {
-	number, former string // annotations
-	hash           string // label of the pods
+	revision.Numbering
+	hash string // label of the pods
 }
 
 var (
-	replicaSetsOfDeployment = replicaSetNames{revisionAnnotation, revisionHistoryAnnotation, appsv1.DefaultDeploymentUniqueLabelKey}
-	replicaSetsOfRollout    = replicaSetNames{rolloutRevision, rolloutRevisionHistory, podtemplate.LabelRolloutHash}
+	replicaSetsOfDeployment = replicaSetNames{revision.OfDeployment, appsv1.DefaultDeploymentUniqueLabelKey}
+	replicaSetsOfRollout    = replicaSetNames{revision.OfRollout, podtemplate.LabelRolloutHash}
 )
 
 // selector is that of the workload's revisions and pods.
@@ -99,7 +99,7 @@ func (h *History) readReplicaSets(ctx context.Context, names replicaSetNames, pr
 	current := present(sets)
 	for i, rs := range sets {
 		r := revision.Revision{
-			Number: number(rs.Annotations, names.number), Former: numbers(rs.Annotations, names.former),
+			Number: names.Number(rs.Annotations), Former: names.Former(rs.Annotations),
 			Name: rs.Name, Hash: rs.Labels[names.hash], Created: rs.CreationTimestamp.Time,
 			Cause: rs.Annotations[changeCauseAnnotation], Template: &rs.Spec.Template, Current: i == current,
 			Pods: revision.Pods{

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Content is what a config object, or a copy of one, holds. It is never printed as a whole: it may be a Secret's.
@@ -12,6 +15,23 @@ type Content struct {
 	// Data by key, that of binaryData included; Binary are the keys that stand there, which the environment does not see.
 	Data   map[string][]byte
 	Binary map[string]bool
+}
+
+// ContentOf is the content of a ConfigMap or Secret.
+func ContentOf(object runtime.Object) Content {
+	out := Content{Present: true, Data: map[string][]byte{}, Binary: map[string]bool{}}
+	switch o := object.(type) {
+	case *corev1.ConfigMap:
+		for key, value := range o.Data {
+			out.Data[key] = []byte(value)
+		}
+		for key, value := range o.BinaryData {
+			out.Data[key], out.Binary[key] = value, true
+		}
+	case *corev1.Secret:
+		maps.Copy(out.Data, o.Data)
+	}
+	return out
 }
 
 // Change is what became of a key.

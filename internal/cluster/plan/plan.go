@@ -266,7 +266,7 @@ func contentOrNone(cm *corev1.ConfigMap) revision.Content {
 	if cm == nil {
 		return revision.Content{}
 	}
-	return cluster.RevisionContent(cm)
+	return revision.ContentOf(cm)
 }
 
 // surroundings add who owns the workload, and the disruption budgets of its pods.
