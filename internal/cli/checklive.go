@@ -13,6 +13,7 @@ import (
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/check"
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/revisions"
 	"tidemark.dev/tidemark/internal/manifest"
 	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/render"
@@ -36,7 +37,7 @@ type liveInput struct {
 	// schemaOf gives the schema of a workload, if it has one.
 	schemaOf func(*manifest.Workload) (string, error)
 
-	held    map[workload.Object]cluster.Held
+	held    map[workload.Object]revisions.Held
 	configs map[workload.Object]*manifest.Config
 	modes   map[string]string
 	remarks []string
@@ -44,7 +45,7 @@ type liveInput struct {
 
 // read adds to what is checked the workloads of the cluster that use it, and gives the revisions of all.
 func (l *liveInput) read(ctx context.Context, after *manifest.Set) ([]check.Release, error) {
-	l.held, l.configs, l.modes = map[workload.Object]cluster.Held{}, map[workload.Object]*manifest.Config{}, map[string]string{}
+	l.held, l.configs, l.modes = map[workload.Object]revisions.Held{}, map[workload.Object]*manifest.Config{}, map[string]string{}
 	var releases []check.Release
 	given := slices.Clone(after.Workloads)
 	for _, w := range given {
@@ -116,11 +117,11 @@ func once(c cluster.Kind) bool {
 }
 
 // history reads the revisions of a workload; of a CronJob, whose next Job has its template as it is now, that one.
-func (l *liveInput) history(ctx context.Context, t cluster.Target) (*cluster.History, error) {
+func (l *liveInput) history(ctx context.Context, t cluster.Target) (*revisions.History, error) {
 	if once(t.Kind) {
-		return cluster.PresentOf(ctx, l.connection, t, l.mode)
+		return revisions.PresentOf(ctx, l.connection, t, l.mode)
 	}
-	return cluster.HistoryOf(ctx, l.connection, t, l.mode)
+	return revisions.HistoryOf(ctx, l.connection, t, l.mode)
 }
 
 func isOf(w *manifest.Workload, t cluster.Target) bool {
@@ -130,10 +131,10 @@ func isOf(w *manifest.Workload, t cluster.Target) bool {
 // workload gives the revisions of one workload, and the workload as it is. One that is not there has none.
 func (l *liveInput) workload(ctx context.Context, t cluster.Target, given *manifest.Workload) ([]check.Release, *manifest.Workload, error) {
 	h, err := l.history(ctx, t)
-	var absent *cluster.AbsentError
-	var lacks *cluster.RightError
+	var absent *revisions.AbsentError
+	var lacks *revisions.RightError
 	var unserved *cluster.NotServedError
-	var keepsNone *cluster.NoRevisionsError
+	var keepsNone *revisions.NoRevisionsError
 	switch {
 	case errors.As(err, &absent), errors.As(err, &unserved):
 		return nil, nil, nil
@@ -198,7 +199,7 @@ func (a alike) text() string {
 func (a alike) shown() revision.Revision { return a.revisions[len(a.revisions)-1] }
 
 // groups puts past revisions together that differ in nothing that matters, so that what is found is not said ten times.
-func (l *liveInput) groups(ctx context.Context, h *cluster.History) ([]alike, error) {
+func (l *liveInput) groups(ctx context.Context, h *revisions.History) ([]alike, error) {
 	var out []alike
 	for _, r := range h.Revisions {
 		settled, err := l.settled(ctx, h, r)
@@ -218,7 +219,7 @@ func (l *liveInput) groups(ctx context.Context, h *cluster.History) ([]alike, er
 }
 
 // settled says of each object that a change does not reach, or of which that is not known, what becomes of the revision's pods.
-func (l *liveInput) settled(ctx context.Context, h *cluster.History, r revision.Revision) (map[workload.Object]check.Settled, error) {
+func (l *liveInput) settled(ctx context.Context, h *revisions.History, r revision.Revision) (map[workload.Object]check.Settled, error) {
 	out := map[workload.Object]check.Settled{}
 	for _, reading := range r.Readings() {
 		name := reading.Object.String()
@@ -255,7 +256,7 @@ func ofCopy(name string, c revision.Copy) check.Settled {
 }
 
 // apply reads what is applied, once.
-func (l *liveInput) apply(ctx context.Context, h *cluster.History, o workload.Object) (cluster.Held, error) {
+func (l *liveInput) apply(ctx context.Context, h *revisions.History, o workload.Object) (revisions.Held, error) {
 	if held, known := l.held[o]; known {
 		return held, nil
 	}
@@ -286,7 +287,7 @@ func (l *liveInput) apply(ctx context.Context, h *cluster.History, o workload.Ob
 }
 
 // release is what revisions are, and what their pods read.
-func (l *liveInput) release(ctx context.Context, h *cluster.History, a alike) (check.Release, *manifest.Workload, error) {
+func (l *liveInput) release(ctx context.Context, h *revisions.History, a alike) (check.Release, *manifest.Workload, error) {
 	r := a.shown()
 	kind := manifest.Kind{Group: h.Kind.Group, Kind: h.Kind.GroupVersionKind.Kind, TemplatePath: h.Kind.TemplatePath, Once: once(h.Kind)}
 	w := &manifest.Workload{

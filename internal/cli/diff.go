@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/revisions"
 	"tidemark.dev/tidemark/internal/revision"
 )
 
@@ -21,7 +21,7 @@ type diffFlags struct {
 // diffOptions are what diff does.
 type diffOptions struct {
 	genericiooptions.IOStreams
-	look     func(context.Context) (*cluster.History, error)
+	look     func(context.Context) (*revisions.History, error)
 	sides    []string
 	output   string
 	exitCode bool
@@ -129,7 +129,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 }
 
 // choose finds the two sides that the arguments name.
-func (o *diffOptions) choose(h *cluster.History) (from, to side, err error) {
+func (o *diffOptions) choose(h *revisions.History) (from, to side, err error) {
 	names := append([]string{}, o.sides...)
 	if len(names) == 0 {
 		previous, has := revision.Previous(h.Revisions)

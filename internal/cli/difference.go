@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	v1 "tidemark.dev/tidemark/api/v1"
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/revisions"
 	"tidemark.dev/tidemark/internal/credential"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/workload"
@@ -27,7 +27,7 @@ type side struct {
 }
 
 // sideOf finds what an argument names.
-func sideOf(h *cluster.History, name string) (side, error) {
+func sideOf(h *revisions.History, name string) (side, error) {
 	current, has := revision.Current(h.Revisions)
 	if !has {
 		return side{}, usagef("%s has no template", h.Target)
@@ -95,12 +95,12 @@ type difference struct {
 
 // reader reads what revisions read. What may not be read has a problem, and is no error.
 type reader interface {
-	Read(ctx context.Context, o workload.Object) (cluster.Held, error)
-	ReadCopy(ctx context.Context, r revision.Reading) (cluster.Held, error)
+	Read(ctx context.Context, o workload.Object) (revisions.Held, error)
+	ReadCopy(ctx context.Context, r revision.Reading) (revisions.Held, error)
 }
 
 // compare compares two sides. What may not be read becomes a note.
-func compare(ctx context.Context, h *cluster.History, contents reader, from, to side) (difference, error) {
+func compare(ctx context.Context, h *revisions.History, contents reader, from, to side) (difference, error) {
 	d := difference{from: from, to: to, lines: map[[2]string][]revision.Line{}, Difference: v1.Difference{
 		APIVersion: v1.APIVersion, Kind: v1.KindDifference, Workload: referenceTo(h), From: from.document(), To: to.document(),
 		Images: imageDifferences(from, to), Template: fieldDifferences(from, to), Configuration: []v1.ObjectDifference{},
@@ -209,15 +209,15 @@ func (d *difference) object(ctx context.Context, contents reader, o workload.Obj
 }
 
 // missing reports whether an object that is read as it is applied is not there. Of a copy that would be a problem.
-func missing(h cluster.Held, r revision.Reading) bool { return !h.Present && !r.Absent() }
+func missing(h revisions.Held, r revision.Reading) bool { return !h.Present && !r.Absent() }
 
 // held reads what a reading reads: the copy, or what is applied.
-func held(ctx context.Context, contents reader, r revision.Reading) (cluster.Held, error) {
+func held(ctx context.Context, contents reader, r revision.Reading) (revisions.Held, error) {
 	if _, copied := r.Copy(); copied {
 		return contents.ReadCopy(ctx, r)
 	}
 	if r.Absent() {
-		return cluster.Held{}, nil
+		return revisions.Held{}, nil
 	}
 	return contents.Read(ctx, r.Object)
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/revisions"
 	"tidemark.dev/tidemark/internal/guard"
 	"tidemark.dev/tidemark/internal/helmline"
 )
@@ -122,7 +123,7 @@ func (o *guardOptions) follow(ctx context.Context, c *cluster.Connection, name t
 				return
 			case <-ticker.C():
 			}
-			text := strings.Join(cluster.Waiting(ctx, c.Client, name.Namespace, name.Name), "\n  ")
+			text := strings.Join(revisions.Waiting(ctx, c.Client, name.Namespace, name.Name), "\n  ")
 			if text != said && text != "" && ctx.Err() == nil {
 				o.remark("waiting for\n  " + text)
 			}

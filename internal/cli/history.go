@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/revisions"
 )
 
 // historyFlags are the flags of history.
@@ -20,7 +20,7 @@ type historyFlags struct {
 // historyOptions are what history does.
 type historyOptions struct {
 	genericiooptions.IOStreams
-	look      func(context.Context) (*cluster.History, error)
+	look      func(context.Context) (*revisions.History, error)
 	output    string
 	noHeaders bool
 }

@@ -10,12 +10,12 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "tidemark.dev/tidemark/api/v1"
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/revisions"
 	"tidemark.dev/tidemark/internal/revision"
 )
 
 // printHistory prints the revisions as a table, lowest number first.
-func printHistory(out io.Writer, h *cluster.History, wide, headers bool) error {
+func printHistory(out io.Writer, h *revisions.History, wide, headers bool) error {
 	w := printers.GetNewTabWriter(out)
 	columns := []string{"REVISION", "AGE", "IMAGES", "CONFIGURATION", "PODS", "REACHABLE", "CHANGE-CAUSE"}
 	if wide {
@@ -58,7 +58,7 @@ func numberText(r revision.Revision) string {
 	return text
 }
 
-func ageText(h *cluster.History, r revision.Revision) string {
+func ageText(h *revisions.History, r revision.Revision) string {
 	if r.Created.IsZero() {
 		return "<unknown>"
 	}
@@ -66,7 +66,7 @@ func ageText(h *cluster.History, r revision.Revision) string {
 }
 
 // configurationText names where each object is read: "configmap/web@3*,secret/db@applied".
-func configurationText(h *cluster.History, r revision.Revision, before []revision.Reading, compared bool) string {
+func configurationText(h *revisions.History, r revision.Revision, before []revision.Reading, compared bool) string {
 	var words []string
 	for _, reading := range r.Readings() {
 		word := reading.Object.Relative(h.Namespace) + "@" + version(h, reading)
@@ -97,7 +97,7 @@ func orNone(text string) string {
 }
 
 // printRevisionNames prints the revisions as arguments that kubectl takes.
-func printRevisionNames(out io.Writer, h *cluster.History) error {
+func printRevisionNames(out io.Writer, h *revisions.History) error {
 	for _, r := range h.Revisions {
 		if r.Name == "" {
 			continue
@@ -110,7 +110,7 @@ func printRevisionNames(out io.Writer, h *cluster.History) error {
 }
 
 // historyDocument is the list as it is printed in JSON and YAML.
-func historyDocument(h *cluster.History) v1.RevisionList {
+func historyDocument(h *revisions.History) v1.RevisionList {
 	list := v1.RevisionList{
 		APIVersion: v1.APIVersion, Kind: v1.KindRevisionList, Time: seconds(h.Now),
 		Workload: referenceTo(h), Mode: string(h.Mode), Items: []v1.Revision{}, Remarks: h.Remarks,
@@ -123,14 +123,14 @@ func historyDocument(h *cluster.History) v1.RevisionList {
 	return list
 }
 
-func referenceTo(h *cluster.History) v1.WorkloadReference {
+func referenceTo(h *revisions.History) v1.WorkloadReference {
 	return v1.WorkloadReference{
 		APIVersion: h.Kind.GroupVersion().String(), Kind: h.Kind.GroupVersionKind.Kind,
 		Namespace: h.Namespace, Name: h.Name, UID: h.UID,
 	}
 }
 
-func revisionDocument(h *cluster.History, r revision.Revision, before []revision.Reading, compared bool) v1.Revision {
+func revisionDocument(h *revisions.History, r revision.Revision, before []revision.Reading, compared bool) v1.Revision {
 	out := v1.Revision{
 		Revision: r.Number, Former: r.Former, Name: r.Name, Created: seconds(r.Created), Current: r.Current,
 		ChangeCause: r.Cause, Stamp: r.Stamp(), Images: []v1.RevisionImage{}, Configuration: []v1.RevisionObject{},

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/revisions"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/workload"
 )
@@ -41,7 +42,7 @@ func (s *session) oneWorkload(args []string) (t cluster.Target, rest []string, e
 }
 
 // look reads the revisions of the workload that the arguments name alone.
-func (s *session) look(args []string) (func(context.Context) (*cluster.History, error), error) {
+func (s *session) look(args []string) (func(context.Context) (*revisions.History, error), error) {
 	t, rest, err := s.oneWorkload(args)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (s *session) look(args []string) (func(context.Context) (*cluster.History, 
 	return s.lookAt(t)
 }
 
-func (s *session) lookAt(t cluster.Target) (func(context.Context) (*cluster.History, error), error) {
+func (s *session) lookAt(t cluster.Target) (func(context.Context) (*revisions.History, error), error) {
 	mode, err := s.mode()
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (s *session) lookAt(t cluster.Target) (func(context.Context) (*cluster.Hist
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (*cluster.History, error) { return cluster.HistoryOf(ctx, c, t, mode) }, nil
+	return func(ctx context.Context) (*revisions.History, error) { return revisions.HistoryOf(ctx, c, t, mode) }, nil
 }
 
 // completeOneWorkload offers KIND/NAME, or a name after a kind, and nothing behind it.
@@ -83,7 +84,7 @@ func (s *session) completeRevisions(cmd *cobra.Command, args []string) []string 
 		return nil
 	}
 	return s.ask(cmd.Context(), func(ctx context.Context, c *cluster.Connection) []string {
-		h, err := cluster.HistoryOf(ctx, c, t, mode)
+		h, err := revisions.HistoryOf(ctx, c, t, mode)
 		if err != nil {
 			return nil
 		}
@@ -98,7 +99,7 @@ func (s *session) completeRevisions(cmd *cobra.Command, args []string) []string 
 }
 
 // describe says of a revision what it runs, and its age.
-func describe(h *cluster.History, r revision.Revision) string {
+func describe(h *revisions.History, r revision.Revision) string {
 	text := imagesText(r) + ", " + duration.HumanDuration(h.Now.Sub(r.Created)) + " old"
 	if r.Current {
 		text += ", current"
@@ -122,7 +123,7 @@ func imagesText(r revision.Revision) string {
 
 // version words where a revision reads an object: "applied", "absent", "3" for the third copy, or the end of the name of a
 // copy without a number.
-func version(h *cluster.History, r revision.Reading) string {
+func version(h *revisions.History, r revision.Reading) string {
 	copied, has := r.Copy()
 	if !has {
 		if r.Absent() {
@@ -137,7 +138,7 @@ func version(h *cluster.History, r revision.Reading) string {
 }
 
 // reachText words how far a revision can be reached.
-func reachText(h *cluster.History, r revision.Revision) string {
+func reachText(h *revisions.History, r revision.Revision) string {
 	reached := r.Reached(h.Copies)
 	switch reached.Reach {
 	case revision.InFull:
@@ -157,7 +158,7 @@ func reachText(h *cluster.History, r revision.Revision) string {
 }
 
 // whyNot says of each reading what became of its copy: "configmap/web: its copy is gone (configmap/web-x does not exist)".
-func whyNot(h *cluster.History, readings []revision.Reading) string {
+func whyNot(h *revisions.History, readings []revision.Reading) string {
 	var words []string
 	for _, r := range readings {
 		copied, _ := r.Copy()
@@ -175,7 +176,7 @@ func whyNot(h *cluster.History, readings []revision.Reading) string {
 	return strings.Join(words, "; ")
 }
 
-func objects(h *cluster.History, readings []revision.Reading) string {
+func objects(h *revisions.History, readings []revision.Reading) string {
 	var words []string
 	for _, r := range readings {
 		words = append(words, r.Object.Relative(h.Namespace))

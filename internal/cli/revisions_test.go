@@ -13,6 +13,7 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/revisions"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/stamp"
@@ -24,7 +25,7 @@ func object(kind workload.ObjectKind, name string) workload.Object {
 }
 
 // pricing are the revisions of a Deployment that changed its image and its configuration: 5 is the one in between.
-func pricing(t *testing.T) *cluster.History {
+func pricing(t *testing.T) *revisions.History {
 	t.Helper()
 	config, extra, door := object(workload.ConfigMap, "pricing"), object(workload.ConfigMap, "extra"), object(workload.Secret, "door")
 	template := func(image, limit string, pins snapshot.Pins) *corev1.PodTemplateSpec {
@@ -68,7 +69,7 @@ spec:
 	between := revisionOf(5, time.Hour, "5a", template("2.0", "20", one))
 	current := revisionOf(6, time.Hour-time.Second, "6a", template("2.0", "20", two))
 	current.Current, current.Pods = true, revision.Pods{Known: true, All: 4, Ready: 2, Available: 1}
-	return &cluster.History{
+	return &revisions.History{
 		Target: cluster.Target{Kind: cluster.BuiltinKinds()[0], Namespace: "shop", Name: "pricing"}, UID: "uid-4",
 		Now: now, Mode: stamp.Pin, Revisions: []revision.Revision{first, second, third, between, current},
 		Copies: revision.Copies{
@@ -85,7 +86,7 @@ func TestHistoryPrints(t *testing.T) {
 	for format, file := range map[string]string{"": "history.txt", "wide": "history.wide", "json": "history.json", "name": "history.name"} {
 		t.Run("as "+format, func(t *testing.T) {
 			out := &bytes.Buffer{}
-			o := &historyOptions{output: format, look: func(context.Context) (*cluster.History, error) { return pricing(t), nil }}
+			o := &historyOptions{output: format, look: func(context.Context) (*revisions.History, error) { return pricing(t), nil }}
 			o.Out = out
 			if err := o.run(t.Context()); err != nil {
 				t.Fatal(err)
@@ -98,19 +99,19 @@ func TestHistoryPrints(t *testing.T) {
 // contents are what config objects hold, by their names.
 type contents map[string]map[string]string
 
-func (c contents) Read(_ context.Context, o workload.Object) (cluster.Held, error) {
+func (c contents) Read(_ context.Context, o workload.Object) (revisions.Held, error) {
 	data, has := c[o.Name]
 	if why, refused := data["refused"]; refused {
-		return cluster.Held{Problem: why}, nil
+		return revisions.Held{Problem: why}, nil
 	}
-	held := cluster.Held{Content: revision.Content{Present: has, Data: map[string][]byte{}}}
+	held := revisions.Held{Content: revision.Content{Present: has, Data: map[string][]byte{}}}
 	for key, value := range data {
 		held.Data[key] = []byte(value)
 	}
 	return held, nil
 }
 
-func (c contents) ReadCopy(ctx context.Context, r revision.Reading) (cluster.Held, error) {
+func (c contents) ReadCopy(ctx context.Context, r revision.Reading) (revisions.Held, error) {
 	copied, _ := r.Copy()
 	return c.Read(ctx, copied)
 }
@@ -137,7 +138,7 @@ func stored() contents {
 	}
 }
 
-func sides(t *testing.T, h *cluster.History, from, to string) (side, side) {
+func sides(t *testing.T, h *revisions.History, from, to string) (side, side) {
 	t.Helper()
 	a, err := sideOf(h, from)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	v1 "tidemark.dev/tidemark/api/v1"
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/revisions"
 	"tidemark.dev/tidemark/internal/revision"
 )
 
@@ -36,7 +36,7 @@ type rollbackFlags struct {
 type rollbackOptions struct {
 	genericiooptions.IOStreams
 	clock clock.WithTicker
-	look  func(context.Context) (*cluster.History, error)
+	look  func(context.Context) (*revisions.History, error)
 	// to is the number of the revision; 0 leaves the choice to the program.
 	to            int64
 	restoreSource bool
@@ -182,7 +182,7 @@ func (o *rollbackOptions) run(ctx context.Context) error {
 	if !o.wait || p.nothing {
 		return nil
 	}
-	return o.await(ctx, h.String(), func(ctx context.Context) (cluster.Progress, error) { return h.Progress(ctx, p.to) })
+	return o.await(ctx, h.String(), func(ctx context.Context) (revisions.Progress, error) { return h.Progress(ctx, p.to) })
 }
 
 func (o *rollbackOptions) remark(texts ...string) {
@@ -211,7 +211,7 @@ func (o *rollbackOptions) note() string {
 
 // prepareSources finds out what is to be put back into the sources, and whether the API server would take it, before
 // anything is written.
-func (o *rollbackOptions) prepareSources(ctx context.Context, h *cluster.History, p *rollbackPlan) error {
+func (o *rollbackOptions) prepareSources(ctx context.Context, h *revisions.History, p *rollbackPlan) error {
 	changes, remarks, err := h.SourceChanges(ctx, p.to)
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func (o *rollbackOptions) prepareSources(ctx context.Context, h *cluster.History
 // write writes the template, and then the sources. In this order nothing rolls twice: the pods of the revision read its
 // copies whatever is applied, and what is put back then is what the copies hold. The other way round the present revision
 // would roll to the old content first.
-func (o *rollbackOptions) write(ctx context.Context, h *cluster.History, p rollbackPlan) error {
+func (o *rollbackOptions) write(ctx context.Context, h *revisions.History, p rollbackPlan) error {
 	if p.nothing {
 		if err := o.say("%s is at revision %s already: nothing to do", h.Target, p.to.Text()); err != nil {
 			return err
@@ -272,7 +272,7 @@ func (o *rollbackOptions) write(ctx context.Context, h *cluster.History, p rollb
 }
 
 // document is what a script wants to know of what was done.
-func (o *rollbackOptions) document(h *cluster.History, p rollbackPlan) v1.Rollback {
+func (o *rollbackOptions) document(h *revisions.History, p rollbackPlan) v1.Rollback {
 	d := v1.Rollback{
 		APIVersion: v1.APIVersion, Kind: v1.KindRollback, Workload: referenceTo(h), Unchanged: p.nothing,
 		To: revisionDocument(h, p.to, nil, false), Remarks: o.remarks,

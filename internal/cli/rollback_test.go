@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/revisions"
 	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
@@ -49,7 +49,7 @@ func TestWrongCallsOfTheVerbsOfRevisionsSayWhatToWrite(t *testing.T) {
 func TestARollbackIsPlanned(t *testing.T) {
 	for name, tc := range map[string]struct {
 		number int64
-		change func(*cluster.History)
+		change func(*revisions.History)
 		want   []string // "error: …", or the revision, what changes, and remarks
 	}{
 		"the newest revision that was available": {0, nil, []string{
@@ -67,9 +67,9 @@ func TestARollbackIsPlanned(t *testing.T) {
 		"one whose copy is gone": {3, nil, []string{
 			"error: configmap/pricing: its copy is gone (configmap/pricing-zzzzzzzzzz does not exist); those that can be are 4, 5",
 		}},
-		"a paused Deployment": {4, func(h *cluster.History) { h.Paused = true },
+		"a paused Deployment": {4, func(h *revisions.History) { h.Paused = true },
 			[]string{"error: resume it first with `kubectl rollout resume deployment/pricing`"}},
-		"the current one of a paused Deployment": {6, func(h *cluster.History) { h.Paused = true }, []string{"6 nothing"}},
+		"the current one of a paused Deployment": {6, func(h *revisions.History) { h.Paused = true }, []string{"6 nothing"}},
 		"one that is not pinned, of which nothing is noted": {2, nil, []string{
 			"2", "image of app: pricing:2.0 → pricing:0.9", "configmap/extra: copy extra-cccccccccc → applied",
 			"configmap/pricing: copy pricing-bbbbbbbbbb (4) → applied", "secret/door: copy door-dddddddddd (1) → applied",
@@ -87,23 +87,23 @@ func TestARollbackIsPlanned(t *testing.T) {
 			"configmap/pricing: copy pricing-bbbbbbbbbb (4) → applied", "secret/door: copy door-dddddddddd (1) → applied",
 			"remark: revision 2 does not pin configmap/extra, configmap/pricing, so its pods read what is applied, which is what it was released with",
 		}},
-		"what others may put back": {5, func(h *cluster.History) { h.Owner, h.Manager = "shop/front", "Argo CD" }, []string{
+		"what others may put back": {5, func(h *revisions.History) { h.Owner, h.Manager = "shop/front", "Argo CD" }, []string{
 			"5", "configmap/extra: copy extra-cccccccccc → absent",
 			"configmap/pricing: copy pricing-bbbbbbbbbb (4) → copy pricing-aaaaaaaaaa (3)", "secret/door: copy door-dddddddddd (1) → applied",
 			"remark: shop/front controls deployment/pricing, and may put its own template back",
 			"remark: Argo CD manages deployment/pricing, and may put the template back that it knows",
 		}},
-		"where nothing is known of any": {0, func(h *cluster.History) { h.Revisions[2].Availability = revision.Unknown }, []string{
+		"where nothing is known of any": {0, func(h *revisions.History) { h.Revisions[2].Availability = revision.Unknown }, []string{
 			"5", "configmap/extra: copy extra-cccccccccc → absent",
 			"configmap/pricing: copy pricing-bbbbbbbbbb (4) → copy pricing-aaaaaaaaaa (3)", "secret/door: copy door-dddddddddd (1) → applied",
 			"remark: nothing shows that a pod of revision 5 was ever available: nothing tells",
 		}},
-		"where no other ever had a pod": {0, func(h *cluster.History) {
+		"where no other ever had a pod": {0, func(h *revisions.History) {
 			for i := range h.Revisions[:4] {
 				h.Revisions[i].Availability = revision.Never
 			}
 		}, []string{"error: no other revision of deployment/pricing ever had a pod"}},
-		"a workload with one revision": {0, func(h *cluster.History) { h.Revisions = h.Revisions[4:] },
+		"a workload with one revision": {0, func(h *revisions.History) { h.Revisions = h.Revisions[4:] },
 			[]string{"error: deployment/pricing has no other revision to go back to"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,11 +137,11 @@ func TestARollbackIsPlanned(t *testing.T) {
 }
 
 // noted gives the workload a record that knows what an earlier stamp stood for, of the ConfigMap pricing by its content.
-func noted(text, pricing string) func(*cluster.History) {
+func noted(text, pricing string) func(*revisions.History) {
 	sum := func(content string) digest.Digest {
 		return digest.OfConfigMap("shop", "pricing", map[string]string{"a": content}, nil).Whole(object(workload.ConfigMap, "pricing"))
 	}
-	return func(h *cluster.History) {
+	return func(h *revisions.History) {
 		h.Record = &stamp.Record{
 			Stamp: "v1-stamp-2.0",
 			Objects: map[string]stamp.ObjectRecord{
@@ -172,20 +172,20 @@ func follow(t *testing.T, timeout time.Duration, looks ...any) (out, errOut stri
 	wait := &rollbackOptions{clock: impatient{clocktesting.NewFakeClock(now)}, timeout: timeout}
 	wait.Out, wait.ErrOut = o, e
 	n := 0
-	err = wait.await(t.Context(), "deployment/web", func(context.Context) (cluster.Progress, error) {
+	err = wait.await(t.Context(), "deployment/web", func(context.Context) (revisions.Progress, error) {
 		look := looks[min(n, len(looks)-1)]
 		n++
 		if failure, is := look.(error); is {
-			return cluster.Progress{}, failure
+			return revisions.Progress{}, failure
 		}
-		p, _ := look.(cluster.Progress)
+		p, _ := look.(revisions.Progress)
 		return p, nil
 	})
 	return o.String(), e.String(), err
 }
 
 func TestARollbackWaits(t *testing.T) {
-	one, two := cluster.Progress{Text: "1 of 2"}, cluster.Progress{Text: "2 of 2", Done: true}
+	one, two := revisions.Progress{Text: "1 of 2"}, revisions.Progress{Text: "2 of 2", Done: true}
 	for name, tc := range map[string]struct {
 		timeout          time.Duration
 		looks            []any
@@ -195,7 +195,7 @@ func TestARollbackWaits(t *testing.T) {
 		"without end":      {0, []any{one, two}, "deployment/web is rolled out: 2 of 2\n", "deployment/web: 1 of 2\n", ""},
 		"through failures of the API": {time.Hour, []any{errors.New("lost"), one, two}, "deployment/web is rolled out: 2 of 2\n",
 			"deployment/web: lost: trying again\ndeployment/web: 1 of 2\n", ""},
-		"until it fails": {time.Hour, []any{one, cluster.Progress{Text: "1 of 2", Failed: "no progress"}}, "", "deployment/web: 1 of 2\n",
+		"until it fails": {time.Hour, []any{one, revisions.Progress{Text: "1 of 2", Failed: "no progress"}}, "", "deployment/web: 1 of 2\n",
 			"its rollout failed: 1 of 2: no progress"},
 		"until the time is over": {3 * time.Second, []any{one}, "", "deployment/web: 1 of 2\n", "was not done within 3s: 1 of 2"},
 	} {

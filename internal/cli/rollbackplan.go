@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/revisions"
 	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
@@ -20,11 +20,11 @@ type rollbackPlan struct {
 	nothing bool
 	// changes are the images and copies that change, for people; remarks are what they should know.
 	changes, remarks []string
-	sources          []cluster.SourceChange
+	sources          []revisions.SourceChange
 }
 
 // planRollback decides where to go, and whether that is possible. The number is that of the revision, 0 for a choice.
-func planRollback(h *cluster.History, number int64) (rollbackPlan, error) {
+func planRollback(h *revisions.History, number int64) (rollbackPlan, error) {
 	to, remarks, err := rollbackTarget(h, number)
 	if err != nil {
 		return rollbackPlan{}, err
@@ -57,7 +57,7 @@ func planRollback(h *cluster.History, number int64) (rollbackPlan, error) {
 }
 
 // rollbackTarget finds the revision of the number, or chooses one; what speaks against the choice is remarked.
-func rollbackTarget(h *cluster.History, number int64) (revision.Revision, []string, error) {
+func rollbackTarget(h *revisions.History, number int64) (revision.Revision, []string, error) {
 	if number > 0 {
 		r, err := revision.Find(h.Revisions, number)
 		if err != nil {
@@ -89,7 +89,7 @@ func rollbackTarget(h *cluster.History, number int64) (revision.Revision, []stri
 	return choice.Target, remarks, nil
 }
 
-func resumeText(h *cluster.History) string {
+func resumeText(h *revisions.History) string {
 	if h.Kind.GroupVersionKind.Kind == "Deployment" {
 		return fmt.Sprintf(" with `kubectl rollout resume %s`", h.Target)
 	}
@@ -97,7 +97,7 @@ func resumeText(h *cluster.History) string {
 }
 
 // unreachable says why a revision cannot be brought back, and which can.
-func unreachable(h *cluster.History, to revision.Revision) error {
+func unreachable(h *revisions.History, to revision.Revision) error {
 	text := fmt.Sprintf("revision %s of %s cannot be brought back in full, so nothing is written: %s", to.Text(), h.Target, whyUnreachable(h, to))
 	var whole []string
 	for _, r := range h.Revisions {
@@ -111,7 +111,7 @@ func unreachable(h *cluster.History, to revision.Revision) error {
 	return errors.New(text)
 }
 
-func whyUnreachable(h *cluster.History, to revision.Revision) string {
+func whyUnreachable(h *revisions.History, to revision.Revision) string {
 	reached := to.Reached(h.Copies)
 	switch {
 	case len(reached.Gone) > 0:
@@ -124,7 +124,7 @@ func whyUnreachable(h *cluster.History, to revision.Revision) string {
 
 // appliedText says of the objects that a revision does not pin whether what is applied is what it was released with, as far
 // as Tidemark noted that.
-func appliedText(h *cluster.History, to revision.Revision, readings []revision.Reading) string {
+func appliedText(h *revisions.History, to revision.Revision, readings []revision.Reading) string {
 	text := fmt.Sprintf("revision %s does not pin %s, so its pods read what is applied", to.Text(), objects(h, readings))
 	stood, known := stoodFor(h.Record, to.Stamp())
 	var differ, open []revision.Reading
@@ -170,7 +170,7 @@ func stoodFor(record *stamp.Record, text string) (map[string]digest.Digest, bool
 }
 
 // changesText lists the images and the places of configuration that change.
-func changesText(h *cluster.History, from, to revision.Revision) []string {
+func changesText(h *revisions.History, from, to revision.Revision) []string {
 	var out []string
 	before := map[string]string{}
 	for _, i := range revision.Images(from.Template) {
@@ -192,7 +192,7 @@ func changesText(h *cluster.History, from, to revision.Revision) []string {
 }
 
 // placeText words where an object is read: "copy web-x7k2m9 (3)".
-func placeText(h *cluster.History, readings []revision.Reading, o workload.Object) string {
+func placeText(h *revisions.History, readings []revision.Reading, o workload.Object) string {
 	r, has := readingOf(readings, o)
 	if !has {
 		return "not read"

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/cluster/revisions"
 )
 
 // beat is how often a rollout that is waited for is looked at.
 const beat = time.Second
 
 // await follows a rollout until it is done, has failed, or the time is over. Each thing that it waits for is said once.
-func (o *rollbackOptions) await(ctx context.Context, name string, look func(context.Context) (cluster.Progress, error)) error {
+func (o *rollbackOptions) await(ctx context.Context, name string, look func(context.Context) (revisions.Progress, error)) error {
 	var over <-chan time.Time
 	if o.timeout > 0 {
 		timer := o.clock.NewTimer(o.timeout)
@@ -47,7 +47,7 @@ func (o *rollbackOptions) await(ctx context.Context, name string, look func(cont
 }
 
 // because is why it failed, where the progress has not said so.
-func because(p cluster.Progress) string {
+func because(p revisions.Progress) string {
 	if p.Failed == p.Text {
 		return ""
 	}

@@ -125,6 +125,15 @@ func readArgo(u *unstructured.Unstructured) argo {
 	return a
 }
 
+// RevisionOfRollout is the hash of the revision that the controller of one of Argo's Rollouts made of its present template, "" for none.
+// It is known when the status tells of the present spec, and of the template in what has it: the Rollout itself, or the Deployment
+// that it refers to.
+func RevisionOfRollout(rollout, holder *unstructured.Unstructured) (hash string, known bool) {
+	a := readArgo(rollout)
+	observed := holder == rollout || a.Status.WorkloadObservedGeneration == fmt.Sprint(holder.GetGeneration())
+	return a.Status.CurrentPodHash, observed && a.seen()
+}
+
 // ElsewhereError says that the pod template of an object is that of another one.
 type ElsewhereError struct {
 	GVK  schema.GroupVersionKind

@@ -39,7 +39,7 @@ type Source struct {
 // Read reads a config object.
 func (c *Copier) Read(ctx context.Context, o workload.Object) (Source, error) {
 	out := Source{Object: o, Content: digest.AbsentIn(o.Kind, c.Key)}
-	obj := newConfigObject(o.Kind)
+	obj := NewConfigObject(o.Kind)
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, obj)
 	if apierrors.IsNotFound(err) {
 		return out, nil
@@ -56,7 +56,8 @@ func (c *Copier) Read(ctx context.Context, o workload.Object) (Source, error) {
 	return out, nil
 }
 
-func newConfigObject(kind workload.ObjectKind) client.Object {
+// NewConfigObject is an empty config object of a kind.
+func NewConfigObject(kind workload.ObjectKind) client.Object {
 	if kind == workload.Secret {
 		return &corev1.Secret{}
 	}

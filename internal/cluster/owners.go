@@ -29,10 +29,13 @@ type owned struct {
 }
 
 var (
-	replicaSet = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
-	job        = batchv1.SchemeGroupVersion.WithKind("Job")
-	deployment = appsv1.SchemeGroupVersion.WithKind("Deployment")
-	cronJob    = batchv1.SchemeGroupVersion.WithKind("CronJob")
+	replicaSet         = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
+	controllerRevision = appsv1.SchemeGroupVersion.WithKind("ControllerRevision")
+	job                = batchv1.SchemeGroupVersion.WithKind("Job")
+	deployment         = appsv1.SchemeGroupVersion.WithKind("Deployment")
+	statefulSet        = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
+	daemonSet          = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
+	cronJob            = batchv1.SchemeGroupVersion.WithKind("CronJob")
 )
 
 // readPods gives each workload seen the pods that it controls, directly or through others.

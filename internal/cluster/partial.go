@@ -218,7 +218,7 @@ func controllerRevisionPods(
 ) ([]fleet.RevisionPods, error) {
 	list := &appsv1.ControllerRevisionList{}
 	if err := reader.List(ctx, list, selecting(owner.GetNamespace(), selector)...); err != nil {
-		return nil, &unreadableRevisionsError{err, Plural(controllerRevisionKind)}
+		return nil, &unreadableRevisionsError{err, Plural(controllerRevision)}
 	}
 	var newest *appsv1.ControllerRevision
 	for i := range list.Items {

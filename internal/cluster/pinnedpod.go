@@ -58,7 +58,7 @@ func MatchPins(obj any) (any, error) {
 		return out, nil
 	}
 	out.Revision = revisionOfPod(pod)
-	out.ReadySince, _ = podReady(pod)
+	out.ReadySince, _ = PodReady(pod)
 	text, pinned := pod.Annotations[v1.AnnotationPins]
 	if !pinned {
 		return out, nil

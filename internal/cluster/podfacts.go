@@ -23,7 +23,7 @@ func PodOf(pod *corev1.Pod) fleet.Pod {
 		Terminating: pod.DeletionTimestamp != nil,
 		Phase:       string(pod.Status.Phase),
 	}
-	_, out.Ready = podReady(pod)
+	_, out.Ready = PodReady(pod)
 	uses := usesOf(pod)
 	out.Unmatched, out.PinsProblem = uses.unmatched, uses.problem
 	add := func(name string, role workload.Role, statuses []corev1.ContainerStatus) {
@@ -50,8 +50,8 @@ func Finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// podReady reports whether a pod is ready, and since when.
-func podReady(pod *corev1.Pod) (since time.Time, ready bool) {
+// PodReady reports whether a pod is ready, and since when.
+func PodReady(pod *corev1.Pod) (since time.Time, ready bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
 			return c.LastTransitionTime.Time, true

@@ -1,8 +1,11 @@
-package cluster
+package revisions
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,28 +13,85 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
 
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
-const revisionsFile = "testdata/revisions.yaml"
-
-func target(kind, name string) Target {
-	k, err := FindKind(BuiltinKinds(), kind, nil)
+func target(kind, name string) cluster.Target {
+	k, err := cluster.FindKind(cluster.BuiltinKinds(), kind, nil)
 	if err != nil {
 		panic(err)
 	}
-	return Target{Kind: k, Namespace: "shop", Name: name}
+	return cluster.Target{Kind: k, Namespace: "shop", Name: name}
+}
+
+// newAPI is a cluster in memory, which refuses the requests that are named: "list pods".
+func newAPI(t *testing.T, forbidden ...string) client.Client {
+	t.Helper()
+	data, err := os.ReadFile("testdata/revisions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := runtime.NewScheme() // of its own, for the Rollouts are added to it
+	if err := scheme.AddToScheme(known); err != nil {
+		t.Fatal(err)
+	}
+	builder := fake.NewClientBuilder().WithScheme(known)
+	for document := range strings.SplitSeq(string(data), "\n---\n") {
+		u := &unstructured.Unstructured{}
+		text, err := yaml.YAMLToJSON([]byte(document))
+		if err == nil {
+			err = u.UnmarshalJSON(text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		builder.WithObjects(u)
+	}
+	refuse := func(verb string, obj runtime.Object) error {
+		gvk, err := apiutil.GVKForObject(obj, known)
+		if err != nil {
+			return err
+		}
+		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+		if resource := cluster.Plural(gvk); slices.Contains(forbidden, verb+" "+resource) {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", nil)
+		}
+		return nil
+	}
+	return builder.WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if err := refuse("get", obj); err != nil {
+				return err
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if err := refuse("list", list); err != nil {
+				return err
+			}
+			return c.List(ctx, list, opts...)
+		},
+	}).Build()
 }
 
 func historyOf(t *testing.T, a client.Client, kind, name string) *History {
 	t.Helper()
-	c := &Connection{Client: a, now: func() time.Time { return time.Date(2026, 8, 20, 12, 0, 0, 0, time.UTC) }}
+	c := cluster.ConnectionOf(a, func() time.Time { return time.Date(2026, 8, 20, 12, 0, 0, 0, time.UTC) })
 	h, err := HistoryOf(t.Context(), c, target(kind, name), stamp.Observe)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +136,7 @@ func TestHistoryOfEachKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind, name, _ := strings.Cut(name, "/")
-			h := historyOf(t, newAPI(t, revisionsFile), kind, name)
+			h := historyOf(t, newAPI(t), kind, name)
 			if diff := cmp.Diff(want, told(h)); diff != "" {
 				t.Errorf("revisions (-want +got):\n%s", diff)
 			}
@@ -88,7 +148,7 @@ func TestHistoryOfEachKind(t *testing.T) {
 }
 
 func TestHistoryTellsWhatTheRevisionsOfADeploymentSay(t *testing.T) {
-	h := historyOf(t, newAPI(t, revisionsFile), "deployment", "web")
+	h := historyOf(t, newAPI(t), "deployment", "web")
 	r, err := revision.Find(h.Revisions, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -103,26 +163,26 @@ func TestHistoryTellsWhatTheRevisionsOfADeploymentSay(t *testing.T) {
 }
 
 func TestWhatMayNotBeReadIsUnknown(t *testing.T) {
-	h := historyOf(t, newAPI(t, revisionsFile, "get namespaces", "list pods"), "statefulset", "db")
+	h := historyOf(t, newAPI(t, "get namespaces", "list pods"), "statefulset", "db")
 	if want := "2 db-2 db:2 0/0/0 unknown in-full current"; told(h)[1] != want || h.Revisions[1].Pods.Known {
 		t.Errorf("%q, pods known %t; want %q and not known", told(h)[1], h.Revisions[1].Pods.Known, want)
 	}
 	if len(h.Remarks) != 2 {
 		t.Errorf("remarks %q, want two", h.Remarks)
 	}
-	h = historyOf(t, newAPI(t, revisionsFile, "get configmaps"), "deployment", "web")
+	h = historyOf(t, newAPI(t, "get configmaps"), "deployment", "web")
 	if reach := h.Revisions[1].Reached(h.Copies).Reach; reach != revision.ReachOpen {
 		// The workload itself could be read, so this is about copies alone.
 		t.Errorf("reach %s, want unknown", reach)
 	}
-	_, err := HistoryOf(t.Context(), &Connection{Client: newAPI(t, revisionsFile, "list replicasets"), now: time.Now}, target("deployment", "web"), "")
+	_, err := HistoryOf(t.Context(), cluster.ConnectionOf(newAPI(t, "list replicasets"), time.Now), target("deployment", "web"), "")
 	if err == nil || !strings.Contains(err.Error(), "missing the right to list replicasets in namespace shop") {
 		t.Errorf("without the right to its revisions: %v", err)
 	}
 }
 
 func TestATemplateThatNoRevisionHasIsTheCurrentOne(t *testing.T) {
-	a := newAPI(t, revisionsFile)
+	a := newAPI(t)
 	d := &appsv1.Deployment{}
 	fetch(t, a, d, "web")
 	d.Spec.Template.Spec.Containers[0].Image = "web:5"
@@ -136,9 +196,9 @@ func TestATemplateThatNoRevisionHasIsTheCurrentOne(t *testing.T) {
 }
 
 func TestTheRevisionOfARolloutIsKnownBeforeItsControllerSaysSo(t *testing.T) {
-	a := newAPI(t, revisionsFile)
+	a := newAPI(t)
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(ArgoRollout)
+	u.SetGroupVersionKind(cluster.ArgoRollout)
 	fetch(t, a, u, "canary")
 	template, _, _ := unstructured.NestedMap(u.Object, "spec", "template")
 	containers := []any{map[string]any{"name": "app", "image": "canary:1"}}
@@ -154,7 +214,7 @@ func TestTheRevisionOfARolloutIsKnownBeforeItsControllerSaysSo(t *testing.T) {
 }
 
 func TestAStatefulSetThatIsStuckSaysWhatHelps(t *testing.T) {
-	a := newAPI(t, revisionsFile)
+	a := newAPI(t)
 	pod := &corev1.Pod{}
 	fetch(t, a, pod, "db-0")
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
@@ -192,7 +252,7 @@ func goBack(t *testing.T, h *History, number int64) {
 }
 
 func TestGoBackWritesTheTemplateAndTheCause(t *testing.T) {
-	a := newAPI(t, revisionsFile)
+	a := newAPI(t)
 	goBack(t, historyOf(t, a, "deployment", "web"), 3)
 	d, rs := &appsv1.Deployment{}, &appsv1.ReplicaSet{}
 	fetch(t, a, d, "web")
@@ -213,7 +273,7 @@ func TestGoBackWritesTheTemplateAndTheCause(t *testing.T) {
 }
 
 func TestGoBackOfAStatefulSetKeepsFieldsThatAreNotKnown(t *testing.T) {
-	a := newAPI(t, revisionsFile)
+	a := newAPI(t)
 	h := historyOf(t, a, "statefulset", "db")
 	container, _, _ := unstructured.NestedSlice(h.raw["db-1"], "spec", "containers")
 	if fields, ok := container[0].(map[string]any); !ok || fields["tomorrow"] != "field" {
@@ -228,10 +288,10 @@ func TestGoBackOfAStatefulSetKeepsFieldsThatAreNotKnown(t *testing.T) {
 }
 
 func TestGoBackOfARolloutTakesOffWhatArgoAdded(t *testing.T) {
-	a := newAPI(t, revisionsFile)
+	a := newAPI(t)
 	goBack(t, historyOf(t, a, "rollout", "canary"), 1)
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(ArgoRollout)
+	u.SetGroupVersionKind(cluster.ArgoRollout)
 	fetch(t, a, u, "canary")
 	got, _, _ := unstructured.NestedMap(u.Object, "spec", "template")
 	want := map[string]any{
@@ -247,7 +307,7 @@ func TestGoBackOfARolloutTakesOffWhatArgoAdded(t *testing.T) {
 }
 
 func TestGoBackOfARolloutThatRefersToADeploymentWritesThat(t *testing.T) {
-	a := newAPI(t, revisionsFile)
+	a := newAPI(t)
 	goBack(t, historyOf(t, a, "rollout", "referring"), 1)
 	d := &appsv1.Deployment{}
 	fetch(t, a, d, "referred")
@@ -257,7 +317,7 @@ func TestGoBackOfARolloutThatRefersToADeploymentWritesThat(t *testing.T) {
 }
 
 func TestGoBackWritesNothingWhenSomebodyElseDid(t *testing.T) {
-	a := newAPI(t, revisionsFile)
+	a := newAPI(t)
 	h := historyOf(t, a, "deployment", "web")
 	d := &appsv1.Deployment{}
 	fetch(t, a, d, "web")
@@ -272,7 +332,7 @@ func TestGoBackWritesNothingWhenSomebodyElseDid(t *testing.T) {
 }
 
 func TestGoBackWritesNothingWhenACopyIsGoneMeanwhile(t *testing.T) {
-	a := newAPI(t, revisionsFile)
+	a := newAPI(t)
 	h := historyOf(t, a, "deployment", "web")
 	cm := &corev1.ConfigMap{}
 	fetch(t, a, cm, "config-one")
@@ -286,7 +346,7 @@ func TestGoBackWritesNothingWhenACopyIsGoneMeanwhile(t *testing.T) {
 }
 
 func TestTheRecordIsMarkedWhereARollbackLooksLikeARelease(t *testing.T) {
-	a := newAPI(t, revisionsFile)
+	a := newAPI(t)
 	h := historyOf(t, a, "deployment", "web")
 	h.Record = &stamp.Record{Objects: map[string]stamp.ObjectRecord{"configmap/config": {HeldBack: true}}}
 	for i := range h.Revisions {
@@ -320,7 +380,7 @@ func TestTheRecordIsMarkedWhereARollbackLooksLikeARelease(t *testing.T) {
 }
 
 func TestSourcesGetTheContentOfTheirCopies(t *testing.T) {
-	a := newAPI(t, revisionsFile)
+	a := newAPI(t)
 	h := historyOf(t, a, "deployment", "web")
 	to, _ := revision.Find(h.Revisions, 3)
 	changes, remarks, err := h.SourceChanges(t.Context(), to)
@@ -359,7 +419,7 @@ func touch(t *testing.T, c client.Client, data map[string]string) {
 }
 
 func TestASourceThatSomebodyElseWroteIsLeftAlone(t *testing.T) {
-	a := newAPI(t, revisionsFile)
+	a := newAPI(t)
 	h := historyOf(t, a, "deployment", "web")
 	to, _ := revision.Find(h.Revisions, 3)
 	changes, _, err := h.SourceChanges(t.Context(), to)
@@ -384,7 +444,7 @@ func TestSourcesThatCannotBeWritten(t *testing.T) {
 		},
 	} {
 		t.Run(want, func(t *testing.T) {
-			a := newAPI(t, revisionsFile)
+			a := newAPI(t)
 			cm := &corev1.ConfigMap{}
 			fetch(t, a, cm, "config")
 			if err := spoil(t, a, cm); err != nil {

@@ -1,4 +1,4 @@
-package cluster
+package revisions
 
 import (
 	"cmp"
@@ -11,8 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/revision"
 )
@@ -33,7 +35,7 @@ func (h *History) Unfinishable() string {
 		return ""
 	}
 	if kind, _, _ := unstructured.NestedString(h.object.Object, "spec", "updateStrategy", "type"); kind == "OnDelete" {
-		return OnDelete
+		return cluster.OnDelete
 	}
 	return ""
 }
@@ -65,8 +67,7 @@ func (h *History) progress(ctx context.Context, u *unstructured.Unstructured, to
 				return Progress{}, fmt.Errorf("get %s: %w", h.holderName(), err)
 			}
 		}
-		now := &History{Target: h.Target, object: u, holder: holder}
-		if !readArgo(u).seen() || !now.observedReference() {
+		if _, seen := cluster.RevisionOfRollout(u, holder); !seen {
 			return unseen, nil
 		}
 		return rolloutProgress(u), nil
@@ -111,7 +112,7 @@ func progressOf(want, updated, available, older int32) Progress {
 // deploymentProgress tells a rollout that failed by the condition of that very ReplicaSet: that of the rollout before stays
 // for a while.
 func deploymentProgress(d *appsv1.Deployment, to revision.Revision) Progress {
-	p := progressOf(orOne(d.Spec.Replicas), d.Status.UpdatedReplicas, d.Status.AvailableReplicas, d.Status.Replicas-d.Status.UpdatedReplicas)
+	p := progressOf(ptr.Deref(d.Spec.Replicas, 1), d.Status.UpdatedReplicas, d.Status.AvailableReplicas, d.Status.Replicas-d.Status.UpdatedReplicas)
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && strings.Contains(c.Message, `"`+to.Name+`"`) && !p.Done {
 			p.Failed = c.Message
@@ -121,7 +122,7 @@ func deploymentProgress(d *appsv1.Deployment, to revision.Revision) Progress {
 }
 
 func statefulSetProgress(s *appsv1.StatefulSet) Progress {
-	replicas, partition := orOne(s.Spec.Replicas), int32(0)
+	replicas, partition := ptr.Deref(s.Spec.Replicas, 1), int32(0)
 	if u := s.Spec.UpdateStrategy.RollingUpdate; u != nil && u.Partition != nil {
 		partition = *u.Partition
 	}
@@ -162,8 +163,8 @@ func (h *History) hindrance(ctx context.Context, u *unstructured.Unstructured, t
 		return "", err
 	}
 	var waiting []corev1.Pod
-	err = EachItem(ctx, h.client, func() client.ObjectList { return &corev1.PodList{} }, PageSize, func(pod *corev1.Pod) {
-		if why := whyWaiting(pod); why != "" && pod.DeletionTimestamp == nil && !Finished(pod) {
+	err = cluster.EachItem(ctx, h.client, func() client.ObjectList { return &corev1.PodList{} }, cluster.PageSize, func(pod *corev1.Pod) {
+		if why := whyWaiting(pod); why != "" && pod.DeletionTimestamp == nil && !cluster.Finished(pod) {
 			waiting = append(waiting, *pod)
 		}
 	}, client.InNamespace(h.Namespace), client.MatchingLabelsSelector{Selector: selector})
@@ -200,7 +201,7 @@ func whyWaiting(pod *corev1.Pod) string {
 			return c.Reason
 		}
 	}
-	switch reason := PodOf(pod).Waiting; reason {
+	switch reason := cluster.PodOf(pod).Waiting; reason {
 	case "ContainerCreating":
 		return ""
 	default:

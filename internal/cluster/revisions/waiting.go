@@ -1,4 +1,4 @@
-package cluster
+package revisions
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/helmrecord"
 	"tidemark.dev/tidemark/internal/revision"
 )
@@ -18,7 +19,7 @@ const managedByLabel = "app.kubernetes.io/managed-by"
 // are done, or what there is cannot be read.
 func Waiting(ctx context.Context, c client.Client, namespace, release string) []string {
 	var out []string
-	for _, kind := range BuiltinKinds() {
+	for _, kind := range cluster.BuiltinKinds() {
 		if gvk := kind.GroupVersionKind; gvk.Group != "apps" {
 			continue
 		}
@@ -41,8 +42,8 @@ func Waiting(ctx context.Context, c client.Client, namespace, release string) []
 }
 
 // waitingFor says what one workload's rollout is waiting for; "" when it is done or never is by itself.
-func waitingFor(ctx context.Context, c client.Client, kind Kind, u *unstructured.Unstructured) string {
-	h := &History{Target: Target{Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName()}, client: c, object: u, holder: u}
+func waitingFor(ctx context.Context, c client.Client, kind cluster.Kind, u *unstructured.Unstructured) string {
+	h := &History{Target: cluster.Target{Kind: kind, Namespace: u.GetNamespace(), Name: u.GetName()}, client: c, object: u, holder: u}
 	if h.Unfinishable() != "" {
 		return ""
 	}

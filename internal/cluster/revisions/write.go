@@ -1,4 +1,4 @@
-package cluster
+package revisions
 
 import (
 	"context"
@@ -25,6 +25,9 @@ var ErrChanged = errors.New("somebody changed it meanwhile, so nothing is writte
 
 // sumOfARollback is put in place of the checksum of Tidemark's record where nothing else would tell that somebody went back.
 const sumOfARollback = "rolled-back"
+
+// attempts bounds how often a write is tried anew that other writes came before.
+const attempts = 4
 
 // GoBack writes the template of a revision to the workload, as it is in the revision, with the cause of that revision. The
 // workload's other annotations stay as they are, and so does everything else of it. The write carries the

@@ -1,4 +1,4 @@
-package cluster
+package revisions
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/revision"
 )
@@ -59,24 +60,15 @@ func byTemplate(template *corev1.PodTemplateSpec) func([]*appsv1.ReplicaSet) int
 // byStatus finds the ReplicaSet that the Rollout's controller names as that of the present template. Until it has seen that, it
 // is the one that carries it, if any does.
 func (h *History) byStatus(template *corev1.PodTemplateSpec) func([]*appsv1.ReplicaSet) int {
-	a := readArgo(h.object)
-	known := a.seen() && h.observedReference()
+	hash, known := cluster.RevisionOfRollout(h.object, h.holder)
 	return func(sets []*appsv1.ReplicaSet) int {
 		return slices.IndexFunc(sets, func(rs *appsv1.ReplicaSet) bool {
 			if known {
-				return a.Status.CurrentPodHash != "" && rs.Labels[podtemplate.LabelRolloutHash] == a.Status.CurrentPodHash
+				return hash != "" && rs.Labels[podtemplate.LabelRolloutHash] == hash
 			}
 			return podtemplate.SameCompleted(&rs.Spec.Template, template)
 		})
 	}
-}
-
-// observedReference reports whether the Rollout's controller has seen the template in the Deployment that it refers to.
-func (h *History) observedReference() bool {
-	if h.holder == h.object {
-		return true
-	}
-	return readArgo(h.object).Status.WorkloadObservedGeneration == fmt.Sprint(h.holder.GetGeneration())
 }
 
 // readReplicaSets makes revisions of the workload's ReplicaSets. The present one is found among all of them.

@@ -1,4 +1,5 @@
-package cluster
+// Package revisions reads what a cluster has retained of a workload, with the way back to it.
+package revisions
 
 import (
 	"context"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/stamp"
@@ -26,6 +28,8 @@ import (
 const changeCauseAnnotation = "kubernetes.io/change-cause"
 
 var (
+	deployment             = appsv1.SchemeGroupVersion.WithKind("Deployment")
+	replicaSet             = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 	statefulSet            = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 	daemonSet              = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 	controllerRevisionKind = appsv1.SchemeGroupVersion.WithKind("ControllerRevision")
@@ -33,7 +37,7 @@ var (
 
 // History is a workload with its retained revisions, as one look at the API showed them.
 type History struct {
-	Target
+	cluster.Target
 	UID string
 	// Now is the time of the look by the API server's clock.
 	Now time.Time
@@ -64,7 +68,7 @@ type History struct {
 // HistoryOf reads a workload with its retained revisions: the ReplicaSets of a Deployment or of one of Argo's Rollouts, the
 // ControllerRevisions of a StatefulSet or DaemonSet. It needs nothing but the right to read. What may not be read becomes a
 // remark, and what depends on it unknown. The mode is the default one where neither workload nor namespace chooses.
-func HistoryOf(ctx context.Context, c *Connection, t Target, defaultMode stamp.Mode) (*History, error) {
+func HistoryOf(ctx context.Context, c *cluster.Connection, t cluster.Target, defaultMode stamp.Mode) (*History, error) {
 	return readHistory(ctx, c, t, defaultMode, func(h *History) error {
 		if err := h.readRevisions(ctx); err != nil {
 			return fmt.Errorf("read revisions of %s: %w", t, err)
@@ -75,7 +79,7 @@ func HistoryOf(ctx context.Context, c *Connection, t Target, defaultMode stamp.M
 }
 
 // PresentOf reads a workload of a kind that keeps no revisions: its template now stands for the only one. Errors are those of [HistoryOf].
-func PresentOf(ctx context.Context, c *Connection, t Target, defaultMode stamp.Mode) (*History, error) {
+func PresentOf(ctx context.Context, c *cluster.Connection, t cluster.Target, defaultMode stamp.Mode) (*History, error) {
 	return readHistory(ctx, c, t, defaultMode, func(h *History) error {
 		template, err := h.present()
 		if err != nil {
@@ -89,7 +93,7 @@ func PresentOf(ctx context.Context, c *Connection, t Target, defaultMode stamp.M
 }
 
 // readHistory reads a workload, its revisions as given, and the copies that they read.
-func readHistory(ctx context.Context, c *Connection, t Target, defaultMode stamp.Mode, revisions func(*History) error) (*History, error) {
+func readHistory(ctx context.Context, c *cluster.Connection, t cluster.Target, defaultMode stamp.Mode, revisions func(*History) error) (*History, error) {
 	h := &History{Target: t, client: c.Client, Copies: revision.Copies{}, raw: map[string]map[string]any{}}
 	if err := h.readWorkload(ctx); err != nil {
 		return nil, err
@@ -108,7 +112,7 @@ func readHistory(ctx context.Context, c *Connection, t Target, defaultMode stamp
 }
 
 // AbsentError says that a workload does not exist.
-type AbsentError struct{ Target }
+type AbsentError struct{ cluster.Target }
 
 // Error names the workload.
 func (e *AbsentError) Error() string {
@@ -116,7 +120,7 @@ func (e *AbsentError) Error() string {
 }
 
 // NoRevisionsError says that of a kind no revisions are known.
-type NoRevisionsError struct{ Kind Kind }
+type NoRevisionsError struct{ Kind cluster.Kind }
 
 // Error names the kind, and those of which they are known.
 func (e *NoRevisionsError) Error() string {
@@ -135,11 +139,11 @@ func (h *History) readWorkload(ctx context.Context) error {
 	u, err := h.get(ctx, h.Kind.GroupVersionKind, h.Name)
 	switch {
 	case meta.IsNoMatchError(err):
-		return &NotServedError{GVK: h.Kind.GroupVersionKind}
+		return &cluster.NotServedError{GVK: h.Kind.GroupVersionKind}
 	case apierrors.IsNotFound(err):
 		return &AbsentError{h.Target}
 	case apierrors.IsForbidden(err):
-		return &RightError{Right{Verb: "get", Resource: Plural(h.Kind.GroupVersionKind), Namespace: h.Namespace}.Missing()}
+		return &RightError{cluster.Right{Verb: "get", Resource: cluster.Plural(h.Kind.GroupVersionKind), Namespace: h.Namespace}.Missing()}
 	case err != nil:
 		return fmt.Errorf("get %s: %w", h.Target, err)
 	}
@@ -171,7 +175,7 @@ func (h *History) followWorkloadRef(ctx context.Context) error {
 	return nil
 }
 
-func (h *History) isRollout() bool { return h.Kind.GroupKind() == ArgoRollout.GroupKind() }
+func (h *History) isRollout() bool { return h.Kind.GroupKind() == cluster.ArgoRollout.GroupKind() }
 
 func (h *History) get(ctx context.Context, gvk schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
@@ -181,10 +185,10 @@ func (h *History) get(ctx context.Context, gvk schema.GroupVersionKind, name str
 
 // readMode tells the workload's mode as the controller would.
 func (h *History) readMode(ctx context.Context, fallback stamp.Mode) error {
-	ns := MetadataOf(NamespaceKind)
+	ns := cluster.MetadataOf(cluster.NamespaceKind)
 	err := h.client.Get(ctx, client.ObjectKey{Name: h.Namespace}, ns)
 	if apierrors.IsForbidden(err) {
-		needs := Right{Verb: "get", Resource: "namespace " + h.Namespace, Namespace: ClusterScope}
+		needs := cluster.Right{Verb: "get", Resource: "namespace " + h.Namespace, Namespace: cluster.ClusterScope}
 		h.Remarks = append(h.Remarks, needs.Missing()+": a mode that it chooses is not known")
 	} else if err != nil {
 		return fmt.Errorf("get namespace %s: %w", h.Namespace, err)
@@ -195,9 +199,9 @@ func (h *History) readMode(ctx context.Context, fallback stamp.Mode) error {
 	if err != nil {
 		h.Remarks = append(h.Remarks, err.Error())
 	}
-	mode, problems := ModeOf(own, template, ns.Labels, "")
+	mode, problems := cluster.ModeOf(own, template, ns.Labels, "")
 	h.Remarks = append(h.Remarks, problems...)
-	lost := LostMode(own, mode, record, marked, intact)
+	lost := cluster.LostMode(own, mode, record, marked, intact)
 	switch {
 	case lost != "":
 		mode = lost
@@ -220,7 +224,7 @@ func (h *History) templateAnnotations() map[string]string {
 
 // present is the workload's template now.
 func (h *History) present() (*corev1.PodTemplateSpec, error) {
-	return Kind{h.holder.GroupVersionKind(), h.path}.Template(h.holder)
+	return cluster.Kind{GroupVersionKind: h.holder.GroupVersionKind(), TemplatePath: h.path}.Template(h.holder)
 }
 
 // readRevisions reads the revisions by the kind of workload.
@@ -286,16 +290,16 @@ func (h *History) owned(ctx context.Context, gvk schema.GroupVersionKind) ([]uns
 		return list
 	}
 	var out []unstructured.Unstructured
-	err = EachItem(ctx, h.client, newList, PageSize, func(u *unstructured.Unstructured) {
-		if controlledBy(u, h.object.GetUID()) {
+	err = cluster.EachItem(ctx, h.client, newList, cluster.PageSize, func(u *unstructured.Unstructured) {
+		if metav1.IsControlledBy(u, h.object) {
 			out = append(out, *u)
 		}
 	}, client.InNamespace(h.Namespace), client.MatchingLabelsSelector{Selector: selector})
 	if apierrors.IsForbidden(err) {
-		return nil, &RightError{Right{Verb: "list", Resource: Plural(gvk), Namespace: h.Namespace}.Missing()}
+		return nil, &RightError{cluster.Right{Verb: "list", Resource: cluster.Plural(gvk), Namespace: h.Namespace}.Missing()}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", Plural(gvk), err)
+		return nil, fmt.Errorf("list %s: %w", cluster.Plural(gvk), err)
 	}
 	return out, nil
 }

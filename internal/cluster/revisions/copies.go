@@ -1,4 +1,4 @@
-package cluster
+package revisions
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/workload"
@@ -27,7 +28,7 @@ func (h *History) readCopies(ctx context.Context) error {
 		}
 	}
 	for _, copied := range slices.SortedFunc(maps.Keys(sources), workload.Object.Compare) {
-		m := MetadataOf(GVKOf(copied.Kind))
+		m := cluster.MetadataOf(cluster.GVKOf(copied.Kind))
 		err := h.client.Get(ctx, client.ObjectKey{Namespace: copied.Namespace, Name: copied.Name}, m)
 		state, err := h.copyState(copied, sources[copied], m, err)
 		if err != nil {
@@ -45,7 +46,7 @@ func (h *History) copyState(copied, source workload.Object, m metav1.Object, err
 	case apierrors.IsNotFound(err):
 		return revision.Copy{State: revision.CopyGone, Why: name + " does not exist"}, nil
 	case apierrors.IsForbidden(err):
-		needs := Right{Verb: "get", Resource: Plural(GVKOf(copied.Kind)), Namespace: copied.Namespace}
+		needs := cluster.Right{Verb: "get", Resource: cluster.Plural(cluster.GVKOf(copied.Kind)), Namespace: copied.Namespace}
 		remark := needs.Missing() + ": whether their copies are there is unknown"
 		if !slices.Contains(h.Remarks, remark) {
 			h.Remarks = append(h.Remarks, remark)
@@ -86,13 +87,13 @@ func (h Held) Immutable() bool { return immutable(h.object) }
 // Read reads the content of a config object. Of one that is absent the content is so; one that may not be read is a
 // problem, not an error.
 func (h *History) Read(ctx context.Context, o workload.Object) (Held, error) {
-	object := newConfigObject(o.Kind)
+	object := cluster.NewConfigObject(o.Kind)
 	err := h.client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, object)
 	switch {
 	case apierrors.IsNotFound(err):
 		return Held{}, nil
 	case apierrors.IsForbidden(err):
-		return Held{Problem: Right{Verb: "get", Resource: Plural(GVKOf(o.Kind)), Namespace: o.Namespace}.Missing()}, nil
+		return Held{Problem: cluster.Right{Verb: "get", Resource: cluster.Plural(cluster.GVKOf(o.Kind)), Namespace: o.Namespace}.Missing()}, nil
 	case err != nil:
 		return Held{}, fmt.Errorf("get %s: %w", o, err)
 	}

@@ -1,4 +1,4 @@
-package cluster
+package revisions
 
 import (
 	"context"
@@ -9,9 +9,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/revision"
 )
@@ -100,8 +102,8 @@ func (h *History) countPods(ctx context.Context) (podCounts, error) {
 	}
 	minReady, _, _ := unstructured.NestedInt64(h.object.Object, "spec", "minReadySeconds")
 	counts := podCounts{}
-	err = EachItem(ctx, h.client, func() client.ObjectList { return &corev1.PodList{} }, PageSize, func(pod *corev1.Pod) {
-		if !controlledBy(pod, h.object.GetUID()) || Finished(pod) || pod.DeletionTimestamp != nil {
+	err = cluster.EachItem(ctx, h.client, func() client.ObjectList { return &corev1.PodList{} }, cluster.PageSize, func(pod *corev1.Pod) {
+		if !metav1.IsControlledBy(pod, h.object) || cluster.Finished(pod) || pod.DeletionTimestamp != nil {
 			return
 		}
 		hash := podtemplate.Hash(pod.Labels)
@@ -113,7 +115,7 @@ func (h *History) countPods(ctx context.Context) (podCounts, error) {
 		counts[hash] = p
 	}, client.InNamespace(h.Namespace), client.MatchingLabelsSelector{Selector: selector})
 	if apierrors.IsForbidden(err) {
-		needs := Right{Verb: "list", Resource: "pods", Namespace: h.Namespace}
+		needs := cluster.Right{Verb: "list", Resource: "pods", Namespace: h.Namespace}
 		h.Remarks = append(h.Remarks, needs.Missing()+": the pods of each revision are not known")
 		return nil, nil
 	}
@@ -125,7 +127,7 @@ func (h *History) countPods(ctx context.Context) (podCounts, error) {
 
 // readiness counts a pod as ready, and as available: ready for as long as the workload asks for.
 func readiness(pod *corev1.Pod, minReady time.Duration, now time.Time) (ready, available int) {
-	switch since, is := podReady(pod); {
+	switch since, is := cluster.PodReady(pod); {
 	case !is:
 		return 0, 0
 	case now.Sub(since) < minReady:
