@@ -1,14 +1,18 @@
 package render
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/konfig"
 
 	"tidemark.dev/tidemark/internal/yamltree"
 )
@@ -34,51 +38,233 @@ var naming = []string{
 // free are the fields whose own fields have any names.
 var free = []string{"commonannotations", "commonlabels", "annotations", "labels", "metadata"}
 
+// maxLooked is how many nodes of one file are looked at, those behind aliases each time that they are reached.
+const maxLooked = 1_000_000
+
+// looker looks for what is remote in one file. It goes over nodes rather than values: of a key that is there twice, or is merged in
+// from two maps, both are seen, whichever kustomize takes.
+type looker struct {
+	dir   string
+	nodes int
+	err   error
+}
+
 // remoteField finds the first field of a file that names something remote, as an error.
 func remoteField(path, text string) error {
-	kustomization := slices.Contains(kustomizationFiles, filepath.Base(path))
-	if !kustomization && !strings.Contains(text, "builtin") {
-		return nil
+	l := &looker{dir: filepath.Dir(path)}
+	field := ""
+	if slices.Contains(kustomizationFiles, filepath.Base(path)) {
+		for _, n := range parsed(text) {
+			if field = l.remote("", n, false, 0); field != "" {
+				break
+			}
+		}
+	} else {
+		field = l.plugin(text)
 	}
+	if field != "" {
+		return fmt.Errorf("%s %w", field, errRemote)
+	}
+	return l.err
+}
+
+// parsed are the documents of a text; none where kustomize refuses it, too.
+func parsed(text string) []*yaml.Node {
 	nodes, err := yamltree.Parse(text)
 	if err != nil {
-		return nil //nolint:nilerr // kustomize refuses what it cannot read
+		return nil
 	}
-	for _, n := range nodes {
-		value, _ := yamltree.Value(n)
-		document, isMap := value.(map[string]any)
-		if !isMap || !kustomization && document["apiVersion"] != "builtin" {
-			continue
+	return nodes
+}
+
+// plugin is the field that names something remote in what configures a plugin of kustomize; "" for none, and for other objects. Most
+// files are told by their text: it says "builtin" unless it is written in another way.
+func (l *looker) plugin(text string) string {
+	if !strings.Contains(text, konfig.BuiltinPluginApiVersion) && !strings.Contains(text, `\`) && !strings.Contains(text, "!") {
+		return ""
+	}
+	for _, n := range parsed(text) {
+		if field := l.configuration("", n, 0); field != "" {
+			return field
 		}
-		if field := remoteIn(filepath.Dir(path), "", document, false); field != "" {
-			return fmt.Errorf("%s %w", field, errRemote)
+	}
+	return ""
+}
+
+// configuration looks into an object, or each of a List.
+func (l *looker) configuration(field string, n *yaml.Node, depth int) string {
+	if !l.goOn(depth) {
+		return ""
+	}
+	for _, version := range values(n, "apiVersion", 0) {
+		if path.Base(scalar(version)) == konfig.BuiltinPluginApiVersion {
+			return l.remote(field, n, false, depth)
+		}
+	}
+	for _, items := range values(n, "items", 0) {
+		for i, item := range items.Content {
+			if found := l.configuration(fmt.Sprintf("items[%d]", i), yamltree.Resolve(item), depth+1); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+func (l *looker) goOn(depth int) bool {
+	l.nodes++
+	switch {
+	case depth > yamltree.MaxDepth:
+		l.err = yamltree.ErrDeep
+	case l.nodes > maxLooked:
+		l.err = yamltree.ErrAliases
+	}
+	return l.err == nil
+}
+
+// remote is the field of a node, or below it, that names something remote; "" for none. names says that its scalars are names.
+func (l *looker) remote(field string, n *yaml.Node, names bool, depth int) string {
+	if !l.goOn(depth) {
+		return ""
+	}
+	switch n.Kind {
+	case yaml.DocumentNode, yaml.AliasNode:
+		return l.remote(field, below(n), names, depth+1)
+	case yaml.MappingNode:
+		return l.remoteOf(field, n, depth)
+	case yaml.SequenceNode:
+		for i, element := range n.Content {
+			if found := l.remote(fmt.Sprintf("%s[%d]", field, i), element, names, depth+1); found != "" {
+				return found
+			}
+		}
+	case yaml.ScalarNode:
+		if value := scalar(n); names && (isRemote(l.dir, value) || l.plugin(value) != "") {
+			return field
+		}
+	}
+	return ""
+}
+
+// remoteOf looks into the fields of a map, and into what is merged into it.
+func (l *looker) remoteOf(field string, n *yaml.Node, depth int) string {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := yamltree.Resolve(n.Content[i]), n.Content[i+1]
+		name := scalar(key)
+		merged := []*yaml.Node{value}
+		switch {
+		case key.ShortTag() != "!!merge":
+			merged = nil
+			if isOne(free, name) {
+				continue
+			}
+			if found := l.remote(strings.TrimPrefix(field+"."+name, "."), value, isOne(naming, name), depth+1); found != "" {
+				return found
+			}
+		case yamltree.Resolve(value).Kind == yaml.SequenceNode:
+			merged = yamltree.Resolve(value).Content
+		}
+		for _, m := range merged {
+			if found := l.remote(field, m, false, depth+1); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// isOne reports whether a field is one of a list, as Go's decoder of JSON takes names for the same.
+func isOne(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(one string) bool { return strings.EqualFold(one, name) })
+}
+
+// below is the content of a document or an alias.
+func below(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
+		n = n.Content[0]
+	}
+	return yamltree.Resolve(n)
+}
+
+// values are those that a field of a map may have, merged in or not.
+func values(n *yaml.Node, name string, depth int) []*yaml.Node {
+	if n = below(n); n.Kind != yaml.MappingNode || depth > yamltree.MaxDepth {
+		return nil
+	}
+	var out []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := yamltree.Resolve(n.Content[i]), below(n.Content[i+1])
+		switch {
+		case key.ShortTag() != "!!merge":
+			if strings.EqualFold(scalar(key), name) {
+				out = append(out, value)
+			}
+		case value.Kind == yaml.SequenceNode:
+			for _, m := range value.Content {
+				out = append(out, values(m, name, depth+1)...)
+			}
+		default:
+			out = append(out, values(value, name, depth+1)...)
+		}
+	}
+	return out
+}
+
+// scalar is the text of a scalar, which may be written in base64.
+func scalar(n *yaml.Node) string {
+	if n.ShortTag() == "!!binary" {
+		if data, err := base64.StdEncoding.DecodeString(n.Value); err == nil {
+			return string(data)
+		}
+	}
+	return n.Value
+}
+
+// plugging are the fields of a kustomization that name what configures plugins.
+var plugging = []string{"generators", "transformers", "validators"}
+
+// plain are the fields of a kustomization that leave objects as they are.
+var plain = []string{"apiVersion", "kind", "metadata", "resources", "bases"}
+
+// errAltered is of what would be fetched, perhaps, and cannot be told from the files.
+var errAltered = errors.New(`is in a kustomization that configures plugins, which it alters: what those fetch is not known before. Name the files of their ` +
+	`configuration instead, or build it by a command: --render "kustomize build DIR"`)
+
+// altered follows which directories configure plugins. What their files say is what a plugin gets, provided that no kustomization between
+// alters it: a patch could give it an address that no file has.
+func (t *tree) altered(file, text string) error {
+	if !slices.Contains(kustomizationFiles, filepath.Base(file)) {
+		return nil
+	}
+	dir := filepath.Dir(file)
+	for _, document := range parsed(text) {
+		n := below(document)
+		named := plugging
+		if t.configures[dir] {
+			named = plain
+			if field := strange(n); field != "" {
+				return fmt.Errorf("%s %w", field, errAltered)
+			}
+		}
+		for _, field := range named {
+			for _, list := range values(n, field, 0) {
+				for _, entry := range list.Content {
+					if named, err := filepath.EvalSymlinks(filepath.Join(dir, scalar(yamltree.Resolve(entry)))); err == nil {
+						t.configures[named] = true
+					}
+				}
+			}
 		}
 	}
 	return nil
 }
 
-// remoteIn is the field of a value, or below it, that names something remote; "" for none. names says that its scalars are names.
-func remoteIn(dir, field string, value any, names bool) string {
-	switch value := value.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(value)) {
-			lower := strings.ToLower(key)
-			if slices.Contains(free, lower) {
-				continue
-			}
-			if found := remoteIn(dir, strings.TrimPrefix(field+"."+key, "."), value[key], slices.Contains(naming, lower)); found != "" {
-				return found
-			}
-		}
-	case []any:
-		for i, element := range value {
-			if found := remoteIn(dir, fmt.Sprintf("%s[%d]", field, i), element, names); found != "" {
-				return found
-			}
-		}
-	case string:
-		if names && (isRemote(dir, value) || remoteField(filepath.Join(dir, kustomizationFiles[0]), value) != nil) {
-			return field
+// strange is the first field of a kustomization that may alter objects; "" for none.
+func strange(n *yaml.Node) string {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		key := yamltree.Resolve(n.Content[i])
+		if name := scalar(key); !isOne(plain, name) || key.ShortTag() == "!!merge" {
+			return name
 		}
 	}
 	return ""

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -45,13 +46,20 @@ func TestNothingRemoteIsFetched(t *testing.T) {
 		"a plugin":                          {k + "¦generators: [ADDRESS/a.yaml]", k + ": generators[0]"},
 		"what a plugin reads":               {k + "¦generators: [g.yaml]¦k/g.yaml¦apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [ADDRESS/a.yaml]", "k/g.yaml: files[0]"},
 		"what a plugin in place reads":      {k + "¦transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  path: ADDRESS/a.yaml\nresources: [c.yaml]", k + ": transformers[0]"},
+		"what a plugin in a List reads":     {k + "¦generators: [g.yaml]¦k/g.yaml¦apiVersion: v1\nkind: List\nitems:\n- apiVersion: builtin\n  kind: ConfigMapGenerator\n  metadata: {name: a}\n  files: [ADDRESS/a.yaml]", "k/g.yaml: items[0].files[0]"},
+		"a plugin that escapes its version": {k + "¦generators: [g.yaml]¦k/g.yaml¦apiVersion: \"b\\u0075iltin\"\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [ADDRESS/a.yaml]", "k/g.yaml: files[0]"},
+		"a plugin of no group":              {k + "¦generators: [g.yaml]¦k/g.yaml¦apiVersion: /builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [ADDRESS/a.yaml]", "k/g.yaml: files[0]"},
+		"an address in base64":              {k + "¦generators: [g.yaml]¦k/g.yaml¦apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [!!binary BASE64]", "k/g.yaml: files[0]"},
+		"a field that folds to its name":    {k + "¦reſources: [ADDRESS/a.yaml]", k + ": reſources[0]"},
+		"beside keys that are there twice":  {k + "¦metadata: {annotations: {1: a, '1': b}}\nresources: [ADDRESS/a.yaml]", k + ": resources[0]"},
+		"merged in from two":                {k + "¦<<: [{resources: [c.yaml]}, {resources: [ADDRESS/a.yaml]}]", k + ": resources[0]"},
 		"an address that shouts":            {k + "¦resources: [HTTPADDRESS/a.yaml]", k + ": resources[0]"},
 		"a repository by its host":          {k + "¦resources: [github.com/example/none]", k + ": resources[0]"},
 		"a repository by its user":          {k + "¦resources: ['git@example.invalid:a/b']", k + ": resources[0]"},
 		"a repository with a forced method": {k + "¦resources: ['git::https://example.invalid/a/b']", k + ": resources[0]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := strings.NewReplacer("HTTPADDRESS", strings.Replace(address, "http", "HTTP", 1), "ADDRESS", address, "REPOSITORY", repository).Replace(c.files)
+			text := strings.NewReplacer("HTTPADDRESS", strings.Replace(address, "http", "HTTP", 1), "BASE64", base64.StdEncoding.EncodeToString([]byte(address+"/a.yaml")), "ADDRESS", address, "REPOSITORY", repository).Replace(c.files)
 			dir := files(t, append(strings.Split(text, "¦"), "k/c.yaml", configMap("c"))...)
 			_, _, err := read(render.Source{Kustomize: "k", Dir: dir})
 			want := "build kustomization k: " + c.field + " is remote, and is not fetched"
@@ -67,6 +75,51 @@ func TestNothingRemoteIsFetched(t *testing.T) {
 		if _, _, err := read(render.Source{Kustomize: k}); err == nil || !strings.Contains(err.Error(), "it is remote") || strings.Contains(err.Error(), "MARKER") {
 			t.Errorf("%s itself: %v", k, err)
 		}
+	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("the server was asked %d times", n)
+	}
+}
+
+// What configures a plugin may be made by a kustomization. A patch in there could give it an address that is in no file, in whatever
+// parts, so nothing but the files themselves counts.
+func TestConfigurationOfPluginsIsNotAltered(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(server.Close)
+	const plugin = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nliterals: [a=b]\n"
+	patch := "patches:\n- target: {kind: ConfigMapGenerator}\n  patch: '[{op: add, path: /files, value: [" + server.URL + "]}]'\n"
+	for name, c := range map[string]struct {
+		files []string
+		want  string
+	}{
+		"by a JSON patch":              {[]string{"k/g/kustomization.yaml", "resources: [g.yaml]\n" + patch}, "k/g/kustomization.yaml: patches is in a kustomization that configures plugins"},
+		"by a strategic merge patch":   {[]string{"k/g/kustomization.yaml", "resources: [g.yaml]\npatches: [{path: p.yaml}]\n", "k/g/p.yaml", strings.Replace(plugin, "literals: [a=b]", "files: ["+server.URL+"]", 1)}, "k/g/"},
+		"by a base of it":              {[]string{"k/g/kustomization.yaml", "resources: [h]\n", "k/g/h/kustomization.yml", "resources: [g.yaml]\n" + patch}, "k/g/h/kustomization.yml: patches is in"},
+		"by a component":               {[]string{"k/g/kustomization.yaml", "resources: [g.yaml]\ncomponents: [h]\n", "k/g/h/kustomization.yaml", "kind: Component\n" + patch}, "k/g/kustomization.yaml: components is in"},
+		"by what is merged in":         {[]string{"k/g/kustomization.yaml", "<<: {resources: [g.yaml]}\n"}, "k/g/kustomization.yaml: << is in"},
+		"by nothing, which is as ever": {[]string{"k/g/kustomization.yaml", "resources: [g.yaml]\n"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, field := range []string{"generators", "transformers", "validators"} {
+				g := plugin
+				if field != "generators" {
+					g = "apiVersion: builtin\nkind: AnnotationsTransformer\nmetadata: {name: a}\n"
+				}
+				dir := files(t, append([]string{"k/kustomization.yaml", "resources: [c.yaml]\n" + field + ": [g]\n", "k/c.yaml", configMap("c"), "k/g/g.yaml", g}, c.files...)...)
+				if name == "by a base of it" { // which may not be outside of it
+					if err := os.Rename(filepath.Join(dir, "k/g/g.yaml"), filepath.Join(dir, "k/g/h/g.yaml")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				_, _, err := read(render.Source{Kustomize: "k", Dir: dir})
+				want := "build kustomization k: " + c.want
+				if (err == nil) != (c.want == "") || err != nil && (!strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "--render")) {
+					t.Errorf("%s: got  %v\nwant %s", field, err, want)
+				}
+			}
+		})
 	}
 	if n := asked.Load(); n > 0 {
 		t.Errorf("the server was asked %d times", n)

@@ -31,6 +31,8 @@ type tree struct {
 	// bytes and files are how much may be read yet. What several bases name is read, and built, as often.
 	bytes int64
 	files int
+	// configures are the directories of kustomizations that configure plugins.
+	configures map[string]bool
 	// refused is why a file was not given, and at is which. Kustomize makes another error of it.
 	refused error
 	at      string
@@ -42,7 +44,7 @@ const maxFiles = 3_000
 var errFiles = fmt.Errorf("reads more than %d files, with those of its bases", maxFiles)
 
 func newTree(ctx context.Context, above string) *tree {
-	return &tree{FileSystem: filesys.MakeFsOnDisk(), ctx: ctx, above: above, bytes: manifest.MaxSize, files: maxFiles}
+	return &tree{FileSystem: filesys.MakeFsOnDisk(), ctx: ctx, above: above, bytes: manifest.MaxSize, files: maxFiles, configures: map[string]bool{}}
 }
 
 // CleanedAbs is asked for each path that a kustomization names.
@@ -92,7 +94,10 @@ func (t *tree) admit(path string) ([]byte, error) {
 	if err := hostile(text, slices.Contains(kustomizationFiles, filepath.Base(path))); err != nil {
 		return nil, err
 	}
-	return data, remoteField(path, text)
+	if err := remoteField(path, text); err != nil {
+		return nil, err
+	}
+	return data, t.altered(path, text)
 }
 
 // hostile reports whether YAML would be expanded beyond all bounds, or nests too deeply; with patches, also what is YAML in its
