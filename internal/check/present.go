@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -26,6 +27,7 @@ func (c *checker) present(w *manifest.Workload) {
 	p.declared()
 	p.schema()
 	p.collisions()
+	p.strays()
 	c.Matrix = append(c.Matrix, *p.cell)
 }
 
@@ -227,6 +229,35 @@ func (p *present) collision(c *corev1.Container, name, first, second string) {
 		Rule: EnvNameCollision, Object: p.w.String(), Key: Masked(name), At: p.w.Position, excusable: []map[string]string{p.w.Annotations},
 		Why: fmt.Sprintf("Container %s gets %s from %s and from %s, and the last one wins.", c.Name, Masked(name), first, second),
 	})
+}
+
+// strays finds fields that the API drops. What is said of the template besides is true of it without them.
+func (p *present) strays() {
+	for _, s := range p.w.Strays {
+		path := strings.TrimPrefix(s.Path+"."+s.Name, ".")
+		if credential.Shaped(s.Name) {
+			path = strings.TrimPrefix(s.Path+"."+hidden, ".")
+		}
+		f := Finding{
+			Rule: FieldUnknown, Object: p.w.String(), Key: path, At: s.Position, Confidence: possible, excusable: []map[string]string{p.w.Annotations},
+			Why: fmt.Sprintf("Kubernetes knows no field %s, so pods run without what it says.", path),
+		}
+		if meant := meant(s); meant != "" {
+			f.Confidence = certain
+			f.Why = fmt.Sprintf("Kubernetes knows no field %s, but %s, so pods run without what it says.", path, meant)
+		}
+		p.add(f)
+	}
+}
+
+// meant is the field that a stray one is meant to be; "" for none.
+func meant(s manifest.Stray) string {
+	for _, known := range s.Known {
+		if strings.EqualFold(known, s.Name) {
+			return known
+		}
+	}
+	return keys.Similar(s.Name, s.Known)
 }
 
 // credentials finds values in ConfigMaps that belong into a Secret.

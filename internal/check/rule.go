@@ -21,6 +21,7 @@ const (
 	EnvNameCollision      RuleID = "env-name-collision"
 	SubPathNeverRefreshes RuleID = "subpath-never-refreshes"
 	SecretInConfigMap     RuleID = "secret-in-configmap"
+	FieldUnknown          RuleID = "field-unknown"
 	CancelInProgress      RuleID = "cancel-in-progress"
 	ExcuseInvalid         RuleID = "excuse-invalid"
 )
@@ -136,6 +137,13 @@ var rules = []Rule{
 		SecretInConfigMap, Warning, "A value in a ConfigMap looks like a credential.",
 		"A private key, a URL with a password, a token of a known shape, or a setting that is named like a credential and has a value that can be one.",
 		"Move the value into a Secret, and treat it as known to everybody who could read the ConfigMap.", false,
+	},
+	{
+		FieldUnknown, Warning, "A field of a pod template is none that Kubernetes knows, so it is dropped without a word, or refused.",
+		"The API knows fields by their letters, upper case and lower case, in Deployments, StatefulSets, DaemonSets, Jobs, CronJobs, Pods and Rollouts. " +
+			"kubectl refuses what it does not know; helm, GitOps controllers and other clients let it be dropped. Certain where a known field has nearly the name, " +
+			"else possible, since newer releases of Kubernetes have more fields. Not for fields that are null, nor for other kinds.",
+		"Correct the field's name, or take the field out.", false,
 	},
 	{
 		CancelInProgress, Warning, "A CI workflow cancels a run while it may be deploying.",

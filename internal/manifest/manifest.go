@@ -81,7 +81,9 @@ type Workload struct {
 	Kind            Kind
 	Namespace, Name string
 	Annotations     map[string]string
-	Template        *corev1.PodTemplateSpec
+	// Template as the API takes it: without what is in Strays.
+	Template *corev1.PodTemplateSpec
+	Strays   []Stray
 }
 
 // String gives "deployment/NAME", with the namespace where there is one.

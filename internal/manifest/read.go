@@ -369,6 +369,7 @@ func (r *reader) workload(n *yaml.Node, m map[string]any, k Kind) error {
 	for _, f := range k.TemplatePath {
 		template = object(template, f)
 	}
+	w.Strays = r.strays(n, template, w)
 	data, err := json.Marshal(template)
 	if err == nil {
 		w.Template = &corev1.PodTemplateSpec{}
@@ -377,7 +378,7 @@ func (r *reader) workload(n *yaml.Node, m map[string]any, k Kind) error {
 	if err != nil {
 		return &yamltree.Error{Line: n.Line, Err: fmt.Errorf("%s has a pod template that the API would refuse%s", w, typeOf(err))}
 	}
-	if len(w.Template.Spec.Containers) > 0 { // else it takes its template from elsewhere, or is none
+	if len(w.Template.Spec.Containers) > 0 || len(w.Strays) > 0 { // else it takes its template from elsewhere, or is none
 		r.workloads = append(r.workloads, w)
 	}
 	return nil
