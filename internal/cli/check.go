@@ -113,7 +113,7 @@ func newCheck(s *session, name string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.run(cmd.Context())
+			return plain(o.run(cmd.Context()))
 		},
 	}
 	flags.addFlags(cmd)
@@ -281,6 +281,20 @@ func manifestKinds(all []cluster.Kind) []manifest.Kind {
 
 // errFindings ends a run with findings that the caller asked to have in the exit status; it is not reported.
 var errFindings = errors.New("there are findings")
+
+// plain is an error without the control characters that names of files may have.
+func plain(err error) error {
+	if err == nil || report.Plain(err.Error()) == err.Error() {
+		return err
+	}
+	return plainError{err}
+}
+
+type plainError struct{ error }
+
+func (e plainError) Error() string { return report.Plain(e.error.Error()) }
+
+func (e plainError) Unwrap() error { return e.error }
 
 func (o *checkOptions) run(ctx context.Context) error {
 	in, err := o.read(ctx)

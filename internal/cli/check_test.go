@@ -9,8 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -112,7 +114,7 @@ func TestCheckExitStatus(t *testing.T) {
 		"the rules are not for every format":       {[]string{"--list-rules", "-o", "sarif"}, 2, "is no format of it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, out, errOut := checkRun(t, "", c.args...)
+			status, out, errOut := checkRun(t, releasedPricing, c.args...)
 			if status != c.want || !strings.Contains(out+errOut, c.said) || strings.Contains(out+errOut, "MARKER") {
 				t.Errorf("status %d, want %d, with %q:\n%s%s", status, c.want, c.said, out, errOut)
 			}
@@ -404,4 +406,62 @@ func allocatedFor(t *testing.T, size int) float64 {
 		t.Fatalf("status %d: %s%s", status, out, errOut)
 	}
 	return float64(ended.TotalAlloc-began.TotalAlloc) / float64(2*b.Len())
+}
+
+// Nothing to check is mostly the end of a pipeline whose beginning failed, and no success.
+func TestCheckOfNothingIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	empty, values := file(t, dir, "empty.yaml", "# nothing\n---\n"), file(t, dir, "values.yaml", "a: b\n")
+	released := file(t, t.TempDir(), "released.yaml", releasedPricing)
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"an empty standard input":            {[]string{"-f", "-"}, "the standard input is empty: did what should write to it fail?"},
+		"an empty one as the release before": {[]string{"-f", released, "--against", "-"}, "the standard input is empty"},
+		"an empty file":                      {[]string{"-f", empty, "--against", released}, "there are no objects in " + empty},
+		"a file without objects":             {[]string{"-f", values}, values + ":1 has no apiVersion and kind"},
+		"a directory without manifests":      {[]string{"-f", dir}, "there are no objects in " + dir},
+		"a command that writes nothing":      {[]string{"--render", "true"}, "there are no objects in what was rendered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if status, out, errOut := checkRun(t, "\n", c.args...); status != exitError || out != "" || !strings.Contains(errOut, c.want) {
+				t.Errorf("status %d\n%s%s", status, out, errOut)
+			}
+			if c.args[0] == "-f" && !slices.Contains(c.args, "--against") {
+				var o, e bytes.Buffer
+				status := Run(t.Context(), Config{
+					IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &o, ErrOut: &e}, Clock: clocktesting.NewFakeClock(now),
+				}, append([]string{"plan", "-n", "shop", "--kubeconfig", file(t, t.TempDir(), "config", "")}, c.args...))
+				if status != exitError || !strings.Contains(e.String(), c.want) {
+					t.Errorf("plan: status %d\n%s", status, e.String())
+				}
+			}
+		})
+	}
+	if status, _, errOut := checkRun(t, "", "-f", released, "--against", empty); status != exitOK || !strings.Contains(errOut, "has no objects") {
+		t.Errorf("a release before may have nothing yet: status %d\n%s", status, errOut)
+	}
+}
+
+// Whoever opens a pull request names files. A terminal acts on control characters, and a pipeline's log on lines.
+func TestCheckShowsNoControlCharactersOfNames(t *testing.T) {
+	t.Parallel()
+	const hostile = "a\x1b[2K\u009b1m\x7f\r\n::error::b\u202e.yaml"
+	dir := t.TempDir()
+	found := file(t, dir, "found/"+hostile, strings.ReplaceAll(releasedPricing, "discount_rules_path=", "password=correcthorsebattery9\nx=")+"          envfrom: []\n")
+	broken := file(t, dir, "broken/"+hostile, "kind: Pod\napiVersion: v1\na: [\n")
+	remarked := file(t, dir, "remarked/"+hostile, "a: b\n---\n"+releasedPricing)
+	for _, args := range [][]string{
+		{"-f", found}, {"-f", found, "-o", "wide"}, {"-f", found, "-o", "json"}, {"-f", found, "-o", "sarif"}, {"-f", found, "-o", "github"}, {"-f", found, "-o", "gitlab"},
+		{"-f", broken}, {"-f", filepath.Dir(broken)}, {"-f", remarked}, {"-f", remarked + "absent"}, {"-k", filepath.Join(dir, hostile)}, {"-f", found, "--against", broken},
+		{"-f", found, "--against", remarked, "-o", "json"},
+	} {
+		_, out, errOut := checkRun(t, "", args...)
+		all := out + errOut
+		if i := strings.IndexFunc(all, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || r == '\u202e') }); i >= 0 || strings.Contains(all, "\n::error::b") || all == "" {
+			t.Errorf("%q:\n%q", args, all)
+		}
+	}
 }

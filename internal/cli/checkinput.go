@@ -47,9 +47,25 @@ const workingTree = "the working tree"
 func (i checkInput) read(ctx context.Context) (checked, error) {
 	out, err := i.compared(ctx)
 	if err == nil {
+		err = nothingGiven(out.after.Name, out.after.Set)
+	}
+	if err == nil {
 		out.after.Set.Remarks = append(out.after.Set.Remarks, i.idleSchemas(out)...)
 	}
 	return out, err
+}
+
+// nothingGiven is the error of manifests in which there is nothing: that there are no findings would be no more than that. What was passed
+// over may be why. Of a release before it is a remark, since the first change has none.
+func nothingGiven(name string, set *manifest.Set) error {
+	if set.Objects > 0 || len(set.Pipelines) > 0 {
+		return nil
+	}
+	why := "did what renders it fail?"
+	if len(set.Remarks) > 0 {
+		why = set.Remarks[0]
+	}
+	return fmt.Errorf("there are no objects in %s: %s", name, why)
 }
 
 // idleSchemas says which schemas are for workloads that are not there. A misspelled name would go unnoticed.
@@ -182,7 +198,7 @@ func (i checkInput) release(ctx context.Context, name string, source render.Sour
 		return check.Release{}, err
 	}
 	if set.Objects == 0 && len(set.Pipelines) == 0 {
-		set.Remarks = append(set.Remarks, name+" has no objects")
+		set.Remarks = append(set.Remarks, name+" has no objects") // after what says why
 	}
 	r := check.Release{Name: name, Set: set, Schemas: check.Schemas{}}
 	for _, w := range set.Workloads {

@@ -20,6 +20,7 @@ import (
 	"tidemark.dev/tidemark/internal/cluster/plan"
 	"tidemark.dev/tidemark/internal/manifest"
 	"tidemark.dev/tidemark/internal/render"
+	"tidemark.dev/tidemark/internal/report"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
@@ -91,7 +92,7 @@ func newPlan(s *session, name string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.run(cmd.Context())
+			return plain(o.run(cmd.Context()))
 		},
 	}
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "File or directory of rendered manifests; - for the standard input. May be repeated.")
@@ -129,6 +130,9 @@ var errRolls = errors.New("a workload would roll")
 func (o *planOptions) run(ctx context.Context) error {
 	set, err := o.manifests(ctx)
 	if err != nil {
+		return err
+	}
+	if err := nothingGiven(o.name(), set); err != nil {
 		return err
 	}
 	c, err := o.connect()
@@ -250,7 +254,7 @@ func (o *planOptions) print(p v1.Plan) error {
 		return printDocument(o.Out, o.output, p)
 	}
 	for _, remark := range p.Remarks {
-		fmt.Fprintln(o.ErrOut, "remark:", remark)
+		fmt.Fprintln(o.ErrOut, "remark:", report.Plain(remark))
 	}
 	return printPlan(o.Out, p, o.output == "wide")
 }

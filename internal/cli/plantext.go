@@ -9,6 +9,7 @@ import (
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster/plan"
+	"tidemark.dev/tidemark/internal/report"
 )
 
 // printPlan prints a table of the workloads, wide with all that is known of each below.
@@ -21,7 +22,8 @@ func printPlan(out io.Writer, p v1.Plan, wide bool) error {
 	fmt.Fprintln(w, "NAMESPACE\tWORKLOAD\tFORECAST\tMODE\tPODS\tOWNER\tWHY")
 	rolling, pods := 0, 0
 	for _, l := range p.Workloads {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Namespace, l.Workload, l.Forecast, orNone(l.Mode), replacedText(l), orNone(l.Owner), l.Why)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", report.Plain(l.Namespace), report.Plain(l.Workload), l.Forecast,
+			report.Plain(orNone(l.Mode)), replacedText(l), report.Plain(orNone(l.Owner)), report.Plain(l.Why))
 		if l.Forecast == string(plan.Rolls) {
 			rolling, pods = rolling+1, pods+l.Replaced
 		}
@@ -63,7 +65,11 @@ func planDetails(out io.Writer, l v1.PlannedWorkload) {
 	for _, h := range l.HeldBack {
 		lines = append(lines, h+" is held back by a rollback")
 	}
-	if lines = append(lines, l.Notes...); len(lines) > 0 {
-		fmt.Fprintf(out, "\n%s in %s\n  %s\n", l.Workload, l.Namespace, strings.Join(lines, "\n  "))
+	lines = append(lines, l.Notes...)
+	for i := range lines {
+		lines[i] = report.Plain(lines[i])
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(out, "\n%s in %s\n  %s\n", report.Plain(l.Workload), report.Plain(l.Namespace), strings.Join(lines, "\n  "))
 	}
 }

@@ -80,11 +80,17 @@ func (s Source) rendered(set *manifest.Set, read func(*manifest.Set) error) erro
 // errAddress does not quote the address, which may have a password in it.
 var errAddress = errors.New("only files are read, and an address is given: give what is there by the standard input (-f -)")
 
+// errNoInput is mostly that of a pipeline whose first program failed.
+var errNoInput = errors.New("the standard input is empty: did what should write to it fail? (in a shell, set -o pipefail tells)")
+
 func (s Source) read(ctx context.Context, file string, set *manifest.Set) error {
 	if file == Stdin {
 		text, err := within(ctx, func() (string, error) { return readText("stdin", s.In, 0) })
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case strings.TrimSpace(text) == "":
+			return errNoInput
 		}
 		return s.rendered(set, func(set *manifest.Set) error { return set.Read("stdin", text) })
 	}

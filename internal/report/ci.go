@@ -17,8 +17,8 @@ var (
 func (r Report) github(w io.Writer) error {
 	for _, f := range r.Counting() {
 		file, line := place(f.At)
-		_, err := fmt.Fprintf(w, "::%s file=%s,line=%d,title=%s::%s\n", f.Severity, escapeProperty.Replace(file), line,
-			escapeProperty.Replace(string(f.Rule)), escapeMessage.Replace(f.Object+": "+f.Why+" "+f.Fix))
+		_, err := fmt.Fprintf(w, "::%s file=%s,line=%d,title=%s::%s\n", f.Severity, escapeProperty.Replace(Plain(file)), line,
+			escapeProperty.Replace(string(f.Rule)), escapeMessage.Replace(Plain(f.Object+": "+f.Why+" "+f.Fix)))
 		if err != nil {
 			return err
 		}

@@ -2,11 +2,13 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "tidemark.dev/tidemark/api/v1"
@@ -74,10 +76,28 @@ func (r Report) Write(w io.Writer, format Format) error {
 }
 
 func encode(w io.Writer, document any) error {
-	encoder := json.NewEncoder(w)
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
 	encoder.SetIndent("", "    ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(document)
+	if err := encoder.Encode(document); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, escaped(b.String()))
+	return err
+}
+
+// escaped writes those characters of JSON as escapes that a terminal would act on. The encoder does so with the first 32 only.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r != '\n' && hides(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // document is the report as `-o json` has it.

@@ -51,11 +51,17 @@ func (r Report) compared() string {
 	return ", compared with " + Plain(strings.Join(r.Before, ", "))
 }
 
+// hides reports whether a character acts on what is around it rather than being seen: control characters, those that turn the direction of
+// writing, those that end lines elsewhere.
+func hides(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+}
+
 // Plain is a text without control characters. Names of files and keys are those of whoever wrote the manifests: in a terminal they
 // could paint over what is said, in a pipeline's log begin a line that means something to it.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if hides(r) {
 			return unicode.ReplacementChar
 		}
 		return r
