@@ -70,7 +70,7 @@ func Compare(before, after Settings, o Options) []Change {
 			changes = append(changes, Change{Kind: Added, Path: p})
 		}
 	}
-	slices.SortStableFunc(changes, func(a, b Change) int { return a.at().Compare(b.at()) })
+	slices.SortFunc(changes, func(a, b Change) int { return a.at().Compare(b.at()) })
 	return changes
 }
 

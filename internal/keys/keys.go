@@ -69,7 +69,7 @@ type Opaque struct {
 
 // Flatten lists the settings of the data of a config object, and the keys that it could not look into, sorted.
 func Flatten(data map[string]string) (Settings, []Opaque) {
-	settings := Settings{}
+	settings := make(Settings, len(data))
 	var opaque []Opaque
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		f := Parse(key, data[key])

@@ -304,7 +304,7 @@ func (r *reader) config(n *yaml.Node, m map[string]any, kind workload.ObjectKind
 	meta := object(m, "metadata")
 	c := &Config{
 		Object:      workload.Object{Kind: kind, Namespace: r.namespace(meta), Name: name(meta)},
-		Annotations: texts(object(meta, "annotations")), Data: map[string]string{}, lines: map[string]int{},
+		Annotations: texts(object(meta, "annotations")), Data: make(map[string]string, len(object(m, "data"))), lines: make(map[string]int, len(object(m, "data"))),
 		Binary: slices.Sorted(maps.Keys(object(m, "binaryData"))),
 	}
 	c.BinaryData = map[string][]byte{}

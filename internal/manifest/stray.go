@@ -101,7 +101,7 @@ var known sync.Map
 
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if fields, is := known.Load(t); is {
-		return fields.(map[string]reflect.Type) //nolint:forcetypeassert // nothing else is stored
+		return fields.(map[string]reflect.Type) //nolint:errcheck,forcetypeassert // nothing else is stored
 	}
 	fields := map[string]reflect.Type{}
 	for i := range t.NumField() {

@@ -50,10 +50,10 @@ type looker struct {
 }
 
 // remoteField finds the first field of a file that names something remote, as an error.
-func remoteField(path, text string) error {
-	l := &looker{dir: filepath.Dir(path)}
+func remoteField(file, text string) error {
+	l := &looker{dir: filepath.Dir(file)}
 	field := ""
-	if slices.Contains(kustomizationFiles, filepath.Base(path)) {
+	if slices.Contains(kustomizationFiles, filepath.Base(file)) {
 		for _, n := range parsed(text) {
 			if field = l.remote("", n, false, 0); field != "" {
 				break

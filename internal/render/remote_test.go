@@ -109,7 +109,7 @@ func TestConfigurationOfPluginsIsNotAltered(t *testing.T) {
 				}
 				dir := files(t, append([]string{"k/kustomization.yaml", "resources: [c.yaml]\n" + field + ": [g]\n", "k/c.yaml", configMap("c"), "k/g/g.yaml", g}, c.files...)...)
 				if name == "by a base of it" { // which may not be outside of it
-					if err := os.Rename(filepath.Join(dir, "k/g/g.yaml"), filepath.Join(dir, "k/g/h/g.yaml")); err != nil {
+					if err := os.Rename(filepath.Join(dir, "k", "g", "g.yaml"), filepath.Join(dir, "k", "g", "h", "g.yaml")); err != nil {
 						t.Fatal(err)
 					}
 				}
