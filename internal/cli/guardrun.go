@@ -55,12 +55,22 @@ func (o *guardOptions) outlives() bool {
 	return o.helm != nil && (o.helm.Handed || !process.DiesWithParent)
 }
 
+// notify takes signals, but for those that whoever started the guard had it ignore: nohup does so with SIGHUP, and a shell with SIGINT
+// of what it runs in the background. The command ignores them too.
+func notify(to chan<- os.Signal, signals ...os.Signal) {
+	for _, s := range signals {
+		if !signal.Ignored(s) {
+			signal.Notify(to, s)
+		}
+	}
+}
+
 func (o *guardOptions) remark(text string) { fmt.Fprintln(o.ErrOut, "remark:", text) }
 
 // run takes the lease, looks at the release, and runs the command.
 func (o *guardOptions) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 	r := guard.Run{Command: o.command(o.args, ""), Timeout: o.timeout, Signals: signals, Clock: o.Clock, Say: o.remark}
 	if o.unguarded() {

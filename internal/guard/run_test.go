@@ -97,10 +97,10 @@ func TestASignalIsNotedBeforeItIsPassedOn(t *testing.T) {
 }
 
 func TestASignalIsPassedOnWhereNothingCanBeNoted(t *testing.T) {
-	g := guardScript(t, `trap 'exit 6' HUP; `+loop, time.Minute, 0)
+	g := guardScript(t, `trap 'exit 6' TERM; `+loop, time.Minute, 0)
 	g.ready()
 	g.cut.Store(true)
-	g.signals <- syscall.SIGHUP
+	g.signals <- syscall.SIGTERM
 	if status := g.ended(); status != 6 {
 		t.Errorf("exit status %d", status)
 	}
