@@ -71,6 +71,9 @@ func inTheWay(set *appsv1.StatefulSet, pods []corev1.Pod) *corev1.Pod {
 	if r := set.Spec.UpdateStrategy.RollingUpdate; r != nil && r.Partition != nil {
 		partition = int(*r.Partition)
 	}
+	if o := set.Spec.Ordinals; o != nil {
+		partition += int(o.Start)
+	}
 	var own []*corev1.Pod
 	for i := range pods {
 		if metav1.IsControlledBy(&pods[i], set) {

@@ -134,6 +134,10 @@ func TestAStatefulSetIsFreedOfThePodInItsWay(t *testing.T) {
 		"the newest before it fails":          {func(s *stuck) { s.fails(1); s.revision(1, "web-new") }, nil, soon},
 		"it is below the partition":           {func(s *stuck) { *s.set.Spec.UpdateStrategy.RollingUpdate.Partition = 3 }, nil, soon},
 		"it is the first above the partition": {func(s *stuck) { *s.set.Spec.UpdateStrategy.RollingUpdate.Partition = 2 }, []string{"web-2"}, soon},
+		"its ordinals begin at one, and so does the partition": {func(s *stuck) {
+			s.set.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 1}
+			*s.set.Spec.UpdateStrategy.RollingUpdate.Partition = 2
+		}, nil, soon},
 		"it is another controller's":          {func(s *stuck) { s.pods[2].OwnerReferences[0].UID = "another" }, nil, soon},
 		"pods are managed in parallel":        {func(s *stuck) { s.set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement }, nil, never},
 		"pods are replaced by hand":           {func(s *stuck) { s.set.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType }, nil, never},
