@@ -127,7 +127,7 @@ func (m *FleetMetrics) Collect(out chan<- prometheus.Metric) {
 }
 
 func (m *FleetMetrics) collect(out chan<- prometheus.Metric, f *measured, at time.Time) {
-	labels := []string{f.Kind.GroupVersionKind.Kind, f.Namespace, f.Name}
+	labels := []string{kindLabel(f.Kind.GroupVersionKind), f.Namespace, f.Name}
 	gauge := func(d *prometheus.Desc, value float64, more ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append(slices.Clone(labels), more...)...)
 	}

@@ -129,6 +129,21 @@ func TestFleetsAreExportedAsStatusShowsThem(t *testing.T) {
 	}
 }
 
+func TestWorkloadsOfOneNameInTwoGroupsHaveSeriesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	o := newObservatory(t)
+	other := drained(now, 0, 3)
+	other.Kind.GroupVersionKind.Group = "apps.example.org"
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{drained(now, 18, 6), other}}
+	o.look(t.Context())
+	if got := gauged(t, o.registry, "tidemark_fleet_versions"); !maps.Equal(got, map[string]float64{
+		"Deployment,sender,mail": 2, "Deployment.apps.example.org,sender,mail": 1,
+	}) {
+		t.Errorf("versions are %v", got)
+	}
+}
+
 func TestAgeOfADormantChangeIsNotClaimedWhereItIsNotKnown(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/stamp"
 )
 
@@ -72,7 +73,21 @@ func (m *Metrics) missingRight(gvk schema.GroupVersionKind, verb string, on bool
 	m.missingRights.WithLabelValues(gvk.GroupKind().String(), verb).Set(boolean(on))
 }
 
-func (m *Metrics) rolled(id ID) { m.rolls.WithLabelValues(id.GVK.Kind, id.Namespace).Inc() }
+// kindLabel is a workload's kind as people name it: with its group where that is not the group of the built-in kind of this name,
+// as with "StatefulSet.apps.kruise.io". Of two workloads of one name in both groups each has its own series.
+func kindLabel(gvk schema.GroupVersionKind) string {
+	for _, k := range cluster.BuiltinKinds() {
+		if k.GroupVersionKind.GroupKind() == gvk.GroupKind() {
+			return gvk.Kind
+		}
+		if k.GroupVersionKind.Kind == gvk.Kind {
+			return gvk.GroupKind().String()
+		}
+	}
+	return gvk.Kind
+}
+
+func (m *Metrics) rolled(id ID) { m.rolls.WithLabelValues(kindLabel(id.GVK), id.Namespace).Inc() }
 
 // forgetNamespace drops the series of a namespace that is gone.
 func (m *Metrics) forgetNamespace(name string) {
@@ -83,26 +98,26 @@ func (m *Metrics) recorded(reason stamp.Reason) { m.records.WithLabelValues(stri
 
 // hold says that a rollout of the workload is held for the reason; "" that none is.
 func (m *Metrics) hold(id ID, reason string) {
-	m.held.DeletePartialMatch(prometheus.Labels{"kind": id.GVK.Kind, "namespace": id.Namespace, "name": id.Name})
+	m.held.DeletePartialMatch(prometheus.Labels{"kind": kindLabel(id.GVK), "namespace": id.Namespace, "name": id.Name})
 	if reason != "" {
 		m.holds.WithLabelValues(reason).Inc()
-		m.held.WithLabelValues(id.GVK.Kind, id.Namespace, id.Name, reason).Set(1)
+		m.held.WithLabelValues(kindLabel(id.GVK), id.Namespace, id.Name, reason).Set(1)
 	}
 }
 
 func (m *Metrics) workloadProblems(id ID, n int) {
 	if n == 0 {
-		m.problems.DeleteLabelValues(id.GVK.Kind, id.Namespace, id.Name)
+		m.problems.DeleteLabelValues(kindLabel(id.GVK), id.Namespace, id.Name)
 		return
 	}
-	m.problems.WithLabelValues(id.GVK.Kind, id.Namespace, id.Name).Set(float64(n))
+	m.problems.WithLabelValues(kindLabel(id.GVK), id.Namespace, id.Name).Set(float64(n))
 }
 
 // unfinishedRollouts says which rollouts are left unfinished, and how old they are; of all others nothing.
 func (m *Metrics) unfinishedRollouts(ages map[ID]time.Duration) {
 	m.unfinished.Reset()
 	for id, age := range ages {
-		m.unfinished.WithLabelValues(id.GVK.Kind, id.Namespace, id.Name).Set(age.Seconds())
+		m.unfinished.WithLabelValues(kindLabel(id.GVK), id.Namespace, id.Name).Set(age.Seconds())
 	}
 }
 

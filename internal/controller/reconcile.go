@@ -320,7 +320,7 @@ func (c *Controller) send(ctx context.Context, s *subject, p cluster.Patch) (boo
 		}
 	}
 	if err != nil {
-		c.metrics.writeErrors.WithLabelValues(s.id.GVK.Kind, cause(err)).Inc()
+		c.metrics.writeErrors.WithLabelValues(kindLabel(s.id.GVK), cause(err)).Inc()
 	}
 	if apierrors.IsConflict(err) {
 		return false, nil
