@@ -24,7 +24,11 @@ type rollouts struct {
 }
 
 // saidOfRollout is what was last told of a workload's rollout.
-type saidOfRollout struct{ unfinished, promotion, failure string }
+type saidOfRollout struct {
+	unfinished, promotion, failure string
+	// since is the age of the newer revision where the rollout was seen unfinished last.
+	since time.Time
+}
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*rollouts) NeedLeaderElection() bool { return true }
@@ -53,8 +57,11 @@ func (r *rollouts) look(ctx context.Context) {
 		}
 		now := r.said[id]
 		u, err := r.unfinished(ctx, s)
-		if err == nil {
-			now.unfinished = r.tell(ctx, s, now.unfinished, u)
+		if err == nil { // else it is as it was seen last
+			now.unfinished, now.since = r.tell(ctx, s, now.unfinished, u), time.Time{}
+			if u != nil {
+				now.since = u.Since
+			}
 		}
 		err = errors.Join(err, r.promote(ctx, s, &now))
 		if ctx.Err() != nil {
@@ -64,8 +71,8 @@ func (r *rollouts) look(ctx context.Context) {
 		if now != (saidOfRollout{}) {
 			said[id] = now
 		}
-		if u != nil {
-			overdue[id] = r.clock.Since(u.Since)
+		if !now.since.IsZero() {
+			overdue[id] = r.clock.Since(now.since)
 		}
 	}
 	r.said = said

@@ -147,6 +147,16 @@ func TestAnUnfinishedRolloutIsToldOnceWithItsAge(t *testing.T) {
 		t.Errorf("another leader tells it again: %q", told)
 	}
 
+	reader := w.reader
+	w.reader = interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New("the API does not answer")
+		},
+	})
+	w.after(time.Minute)
+	w.metric("tidemark_unfinished_rollout_seconds", 62*60, "Rollout", "shop", "web") // as it was seen last
+	w.reader = reader
+
 	done := canary(nil)
 	if err := unstructured.SetNestedField(done.Object, "new", "status", "stableRS"); err != nil {
 		t.Fatal(err)
