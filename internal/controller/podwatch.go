@@ -64,15 +64,17 @@ func (w *podWatch) watch(ctx context.Context) error {
 		return fmt.Errorf("watch pods: %w", err)
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { w.saw(o) },
-		UpdateFunc: func(_, o any) { w.saw(o) },
+		AddFunc: func(o any) { w.saw(o) },
+		UpdateFunc: func(before, o any) {
+			w.replaced(before, o)
+			w.saw(o)
+		},
 		DeleteFunc: func(o any) {
 			if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 				o = gone.Obj
 			}
 			if p, ok := o.(*cluster.PinnedPod); ok {
-				w.note(p, false)
-				w.sightings.gone(p.UID)
+				w.gone(p)
 			}
 		},
 	})
@@ -80,6 +82,20 @@ func (w *podWatch) watch(ctx context.Context) error {
 		return fmt.Errorf("watch pods: %w", err)
 	}
 	return w.pods.Start(ctx)
+}
+
+// replaced takes in that a pod is gone of which another has the name, as a watch that was broken shows it.
+func (w *podWatch) replaced(before, after any) {
+	b, ok := before.(*cluster.PinnedPod)
+	a, both := after.(*cluster.PinnedPod)
+	if ok && both && a.UID != b.UID {
+		w.gone(b)
+	}
+}
+
+func (w *podWatch) gone(p *cluster.PinnedPod) {
+	w.note(p, false)
+	w.sightings.gone(p.UID)
 }
 
 func (w *podWatch) saw(o any) {

@@ -79,3 +79,24 @@ func TestAPodThatDoesNotReadWhatItsPinsSayIsToldOfOnceAndCountedUntilItIsGone(t 
 	pods.Update(second, ended)
 	off("the other has ended", nil, 2)
 }
+
+func TestAPodThatTakesAnothersNameIsAnotherPod(t *testing.T) {
+	world := newWorld(t, Options{})
+	w := &podWatch{
+		log: logr.Discard(), metrics: world.metrics, announcer: world.announcer,
+		sightings: world.sightings, ready: func(ID) {}, off: map[types.NamespacedName]bool{},
+	}
+	first, second := podPinned(t, "web-0", "prices"), podPinned(t, "web-0", "prices")
+	owner := cluster.PodRevision{Owner: statefulSet.GroupVersionKind, Name: "web", Hash: "web-1"}
+	first.Revision, first.ReadySince = &owner, noon
+	second.UID = "another"
+	w.saw(first)
+	w.replaced(first, second) // as a watch shows it that was broken meanwhile
+	w.saw(second)
+	if len(*world.notes) != 2 {
+		t.Errorf("events %q, want one of each pod", *world.notes)
+	}
+	if hashes, _ := world.sightings.available(ID{statefulSet.GroupVersionKind, types.NamespacedName{Namespace: "shop", Name: "web"}}, 0, noon); len(hashes) > 0 {
+		t.Errorf("revision %v has a pod that is ready, want none", hashes)
+	}
+}
