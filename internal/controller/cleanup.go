@@ -106,8 +106,8 @@ func (c *cleaner) watchQuotas(ctx context.Context) {
 	}
 	full := namespacesOf(quotas)
 	for _, namespace := range slices.Sorted(maps.Keys(full)) {
-		if !c.full[namespace] {
-			c.clean(ctx, namespace)
+		if !c.full[namespace] && !c.clean(ctx, namespace) {
+			delete(full, namespace) // to be tried again
 		}
 	}
 	c.full = full
@@ -121,14 +121,15 @@ func namespacesOf(quotas []cleanup.Quota) map[string]bool {
 	return out
 }
 
-// clean makes a round and tells what came of it.
-func (c *cleaner) clean(ctx context.Context, namespace string) {
+// clean makes a round and tells what came of it. It reports whether all went well.
+func (c *cleaner) clean(ctx context.Context, namespace string) bool {
 	cleaned, err := c.round(ctx, namespace)
 	if err == nil {
 		c.tell(cleaned, namespace)
 		err = cleaned.Err()
 	}
 	c.failed(ctx, err)
+	return err == nil
 }
 
 // failed logs an error once, until it is another one or none.

@@ -182,6 +182,25 @@ func TestCleanupRunsEarlyWhereAQuotaBecomesNearlyFull(t *testing.T) {
 	}
 }
 
+func TestAnEarlyCleanupThatFailsIsTriedAgain(t *testing.T) {
+	h := newHousekeeping(t)
+	quota := cleanup.Quota{Namespace: "shop", Name: "objects", Resource: "configmaps", Used: 9, Hard: 10}
+	one := &cleanup.Outcome{Items: []cleanup.Item{judgedAs("a", snapshot.Keep, snapshot.Recent)}}
+	h.finds(one)
+	h.runs()
+	h.mu.Lock()
+	h.nearly, h.err = []cleanup.Quota{quota}, errors.New("the list expired")
+	h.mu.Unlock()
+	h.pass(1)
+	h.mu.Lock()
+	h.err = nil
+	h.mu.Unlock()
+	h.pass(2)
+	if diff := cmp.Diff([]string{"round of ", "quotas", "round of shop", "quotas", "round of shop", "quotas"}, h.did()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestCleanupTellsWhatItDid(t *testing.T) {
 	h := newHousekeeping(t)
 	h.finds(&cleanup.Outcome{Items: []cleanup.Item{
