@@ -106,25 +106,25 @@ func (s Source) copyAs(name string, p snapshot.Provenance) (client.Object, error
 	return snapshot.OfConfigMap(s.configMap, name, p), nil
 }
 
-// provide creates the snapshot, or takes the one that is there when it is the same; false when another object has the name.
+// provide creates the snapshot, or takes the one that is there when it is the same; false when another object has the name. It
+// looks first, because the API server counts even a creation that ends with "already exists" against the quota of the namespace,
+// and refuses it where that is used up.
 func (c *Copier) provide(ctx context.Context, wanted client.Object, revision int64) (bool, error) {
 	// A snapshot that clean-up deletes between two of these calls is made anew.
 	for range attempts {
-		err := c.Client.Create(ctx, wanted, client.FieldOwner(v1.FieldManager))
-		if err == nil {
-			return true, nil
-		}
-		wanted.SetResourceVersion("")
-		if !apierrors.IsAlreadyExists(err) {
-			return false, err
-		}
 		existing, ok := wanted.DeepCopyObject().(client.Object)
 		if !ok {
 			return false, fmt.Errorf("unexpected type %T", wanted)
 		}
-		err = c.Client.Get(ctx, client.ObjectKeyFromObject(wanted), existing)
+		err := c.Client.Get(ctx, client.ObjectKeyFromObject(wanted), existing)
 		if apierrors.IsNotFound(err) {
-			continue
+			if err = c.Client.Create(ctx, wanted, client.FieldOwner(v1.FieldManager)); err == nil {
+				return true, nil
+			}
+			wanted.SetResourceVersion("")
+			if apierrors.IsAlreadyExists(err) {
+				continue
+			}
 		}
 		if err != nil {
 			return false, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -239,5 +240,22 @@ func TestNothingIsStampedWhenAReadOrACopyFails(t *testing.T) {
 				t.Errorf("decided to %s with %v, %v", d.Action, d.Pins, err)
 			}
 		})
+	}
+}
+
+// The API server counts a creation against the quota before it finds out that the object exists.
+func TestACopyThatIsThereIsTakenWhereTheQuotaIsUsedUp(t *testing.T) {
+	api := fake.NewClientBuilder().WithObjects(valued("a", "1"), copied("a", "1")).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New("exceeded quota"))
+		},
+	}).Build()
+	c := &Copier{Client: api}
+	source, err := c.Read(t.Context(), inShop(workload.ConfigMap, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, err := c.Copy(t.Context(), source, 2, started); err != nil || name != nameOfCopy("a", "1") {
+		t.Errorf("the copy is %q, %v", name, err)
 	}
 }

@@ -179,8 +179,8 @@ func withImage(d *appsv1.Deployment, image string) *appsv1.Deployment {
 func TestARequestForEachThingThatIsReadAndNoneWithoutAChange(t *testing.T) {
 	w := newWorld(t, v1.ModePin)
 	created := w.admits(nil, reader("app:1"), stamped)
-	// Two namespaces, the ConfigMap, the number of its snapshots, the snapshot.
-	w.asked(5)
+	// Two namespaces, the ConfigMap, the number of its snapshots, the snapshot, which is looked for before it is made.
+	w.asked(6)
 	labelled := created.DeepCopy()
 	labelled.Labels["team"] = "shop"
 	w.admits(created, labelled, unchanged)
@@ -189,7 +189,7 @@ func TestARequestForEachThingThatIsReadAndNoneWithoutAChange(t *testing.T) {
 	w.asked(3)
 	w.prices("2")
 	w.admits(next, withImage(next, "app:3"), stamped)
-	w.asked(5 + 1) // what the template pinned before is read, too
+	w.asked(6 + 1) // what the template pinned before is read, too
 }
 
 // asked fails the test unless the webhook made so many requests since the last time.
