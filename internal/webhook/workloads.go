@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -81,14 +80,7 @@ func (w *workloads) created(ctx context.Context, o *write, dryRun bool) (answer,
 
 // copied decides about a workload that was made from the manifest of another one.
 func (w *workloads) copied(ctx context.Context, o *write, dryRun bool) (answer, error) {
-	bare := cluster.Patch{
-		Annotations: map[string]*string{v1.AnnotationRecord: nil}, Labels: map[string]*string{v1.LabelRecordSum: nil},
-		TemplateAnnotations: map[string]*string{v1.AnnotationConfigHash: nil, v1.AnnotationPins: nil},
-	}
-	if err := o.add(bare); err != nil {
-		return answer{}, err
-	}
-	f, err := w.live.Look(ctx, o.kind, o.object)
+	f, err := w.bared(ctx, o)
 	if err != nil {
 		return answer{}, err
 	}
@@ -96,9 +88,24 @@ func (w *workloads) copied(ctx context.Context, o *write, dryRun bool) (answer, 
 	if a.outcome != stamped {
 		a.outcome = stripped
 	}
-	a.remarks = append(a.remarks, fmt.Sprintf("%s and %s came from another object and are not kept: the snapshots that they name are not there",
-		v1.AnnotationPins, v1.AnnotationRecord))
+	a.remarks = append(a.remarks, notKept(v1.AnnotationPins+" and "+v1.AnnotationRecord))
 	return a, err
+}
+
+// bared takes away from an object what another one's manifest had of Tidemark's, and looks at it again.
+func (w *workloads) bared(ctx context.Context, o *write) (cluster.Facts, error) {
+	err := o.add(cluster.Patch{
+		Annotations: map[string]*string{v1.AnnotationRecord: nil}, Labels: map[string]*string{v1.LabelRecordSum: nil},
+		TemplateAnnotations: map[string]*string{v1.AnnotationConfigHash: nil, v1.AnnotationPins: nil},
+	})
+	if err != nil {
+		return cluster.Facts{}, err
+	}
+	return w.live.Look(ctx, o.kind, o.object)
+}
+
+func notKept(annotations string) string {
+	return annotations + " came from another object, and what names snapshots that are not there is not kept"
 }
 
 // updated decides about a change of a workload. A write that leaves the template as it is, such as one of labels, replicas or
@@ -219,22 +226,36 @@ func (w *workloads) job(ctx context.Context, o *write, dryRun bool) (answer, err
 	if a, ended := outset(f); ended {
 		return a, nil
 	}
-	if f.State.Mode != stamp.Pin || len(f.State.Pins) > 0 && metav1.GetControllerOfNoCopy(o.object) != nil {
+	if len(f.State.Pins) > 0 && metav1.GetControllerOfNoCopy(o.object) != nil {
 		return answer{outcome: settled}, nil
+	}
+	out := answer{outcome: settled}
+	if there, err := w.live.Serves(ctx, f.State.Pins); err != nil {
+		return answer{}, err
+	} else if !there {
+		if f, err = w.bared(ctx, o); err != nil {
+			return answer{}, err
+		}
+		out = answer{outcome: stripped, patch: o.operations(), remarks: []string{notKept(v1.AnnotationPins)}}
+	}
+	if f.State.Mode != stamp.Pin {
+		return out, nil
 	}
 	d, held, err := w.decision(ctx, &f, dryRun)
 	switch {
 	case err != nil:
 		return answer{}, err
 	case held != "":
-		return withoutPins(o, held), nil
-	case d.Reason == stamp.Waiting:
+		lacks := withoutPins(o, held)
+		out.patch, out.remarks = lacks.patch, append(lacks.remarks, out.remarks...)
+		return out, nil
+	case d.Reason == stamp.Waiting && out.outcome == settled:
 		return answer{outcome: waiting}, nil
 	case d.Action != stamp.WriteStamp:
-		return answer{outcome: settled}, nil
+		return out, nil
 	}
 	o.extend(cluster.Patch{TemplateAnnotations: f.Patch(d, d.Record).TemplateAnnotations})
-	return answer{outcome: stamped, patch: o.operations()}, nil
+	return answer{outcome: stamped, patch: o.operations(), remarks: out.remarks}, nil
 }
 
 // decision reads what the workload consumes and decides. The snapshots of a decision are there when this returns; those of a

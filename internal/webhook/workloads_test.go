@@ -333,6 +333,39 @@ func TestFirstPinsWaitUntilPodsWouldReadThem(t *testing.T) {
 	copies(2)
 }
 
+func TestAJobFromAnothersManifestKeepsNoPinsOfCopiesThatAreNotThere(t *testing.T) {
+	for mode, want := range map[stamp.Mode]outcome{stamp.Pin: stamped, stamp.Roll: stripped} {
+		w := newWorld(t, string(mode))
+		once := func(pins string) (answer, *batchv1.Job) {
+			template := reader("app:1").Spec.Template
+			template.Annotations = map[string]string{v1.AnnotationPins: pins}
+			job := &batchv1.Job{
+				TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: "once"},
+				Spec: batchv1.JobSpec{Template: template},
+			}
+			a, patched := w.ask(admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+				Kind: metav1.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Operation: admissionv1.Create, Namespace: "shop",
+				Object: raw(t, job),
+			}})
+			out := &batchv1.Job{}
+			if err := json.Unmarshal(patched, out); err != nil {
+				t.Fatal(err)
+			}
+			return a, out
+		}
+		a, job := once("configmap/prices=prices-elsewhere")
+		pins := job.Spec.Template.Annotations[v1.AnnotationPins]
+		if a.outcome != want || len(a.remarks) != 1 || (pins != "") != (mode == stamp.Pin) || strings.Contains(pins, "elsewhere") {
+			t.Errorf("in mode %s it is %s with pins %q, remarks %q", mode, a.outcome, pins, a.remarks)
+		}
+		if mode == stamp.Pin {
+			if a, job := once(pins); a.outcome != settled || job.Spec.Template.Annotations[v1.AnnotationPins] != pins {
+				t.Errorf("with pins of what is there it is %s with %q", a.outcome, job.Spec.Template.Annotations[v1.AnnotationPins])
+			}
+		}
+	}
+}
+
 func TestModeRollIsStampedOnlyWithAChange(t *testing.T) {
 	w := newWorld(t, v1.ModeRoll)
 	created := w.admits(nil, reader("app:1"), settled)
