@@ -143,6 +143,10 @@ const (
 	LabelClockSkew  = Domain + "/clock-skew"
 )
 
+// AnnotationHistoryUnsaved is on [LeaseLeader] while the history cannot be written: since when changes are not in it, as RFC 3339. The
+// lease goes on being renewed then, and proves no longer that what was seen is written down. Set by the leader.
+const AnnotationHistoryUnsaved = Domain + "/history-unsaved"
+
 // Values of [AnnotationMode].
 const (
 	ModeObserve = "observe"

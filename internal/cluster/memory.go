@@ -62,14 +62,31 @@ func (r *reading) readLease(ctx context.Context) error {
 	return nil
 }
 
-// lastSign is the last moment at which a leader surely watched, and has written down what it saw before: its last renewal. One
-// that took the lead a moment ago may not have written yet that nobody watched until then, so it gives no sign.
+// lastSign is the last moment at which a leader surely watched, and has written down what it saw before: its last renewal, or since
+// when it cannot write. One that took the lead a moment ago may not have written yet that nobody watched until then, so it gives no sign.
 func lastSign(lease *coordinationv1.Lease, now time.Time) time.Time {
 	spec := lease.Spec
 	if spec.RenewTime == nil || spec.AcquireTime != nil && now.Sub(spec.AcquireTime.Time) < historyLag {
 		return time.Time{}
 	}
+	if since := UnsavedSince(lease); !since.IsZero() && since.Before(spec.RenewTime.Time) {
+		return since
+	}
 	return spec.RenewTime.Time
+}
+
+// UnsavedSince is since when the history lacks changes, by the leader's Lease; zero when it is written. One that cannot be read is as old as
+// can be.
+func UnsavedSince(lease *coordinationv1.Lease) time.Time {
+	text, stated := lease.Annotations[v1.AnnotationHistoryUnsaved]
+	if !stated {
+		return time.Time{}
+	}
+	since, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Unix(0, 0)
+	}
+	return since
 }
 
 // readMemory reads the history of the objects that the workloads and their pods use.

@@ -25,12 +25,19 @@ func acquired(l *coordinationv1.Lease, at time.Time) *coordinationv1.Lease {
 	return l
 }
 
+func unsaved(l *coordinationv1.Lease, since string) *coordinationv1.Lease {
+	l.Annotations = map[string]string{v1.AnnotationHistoryUnsaved: since}
+	return l
+}
+
 func TestLastSign(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lease *coordinationv1.Lease
 		want  time.Time
 	}{
 		"a leader that renewed just now":   {lease("a", noon.Add(-2*time.Second)), noon.Add(-2 * time.Second)},
+		"a leader that cannot write":       {unsaved(lease("a", noon), noon.Add(-time.Hour).Format(time.RFC3339)), noon.Add(-time.Hour)},
+		"a leader that says nothing clear": {unsaved(lease("a", noon), "yesterday"), time.Unix(0, 0)},
 		"a leader that is silent":          {lease("a", noon.Add(-time.Minute)), noon.Add(-time.Minute)},
 		"a leader that gave the lead back": {lease("", noon.Add(-2*time.Second)), noon.Add(-2 * time.Second)},
 		"a lease that nobody ever held":    {&coordinationv1.Lease{}, time.Time{}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +32,8 @@ const (
 	flushRetry = 5 * time.Second
 	// flushLast is how long the last write may take when the program ends.
 	flushLast = 5 * time.Second
+	// flushWithin is how long a write of one namespace's history may take: no longer than the history may be late.
+	flushWithin = 10 * time.Second
 	// renewEvery is how often the leader Lease is renewed; silence beyond it may have delayed what was watched.
 	renewEvery = 2 * time.Second
 )
@@ -61,6 +65,10 @@ type historian struct {
 	holder string
 	logs   map[workload.Object]*history.Log
 	dirty  map[string]bool
+	// unsaved is since when there is something to write; zero when there is nothing.
+	unsaved time.Time
+	// stated is what the Lease says of that, once it could not be written; zero when it says nothing.
+	stated time.Time
 	// shards is how many ConfigMaps hold each namespace's history.
 	shards map[string]int
 	// unwatched is the last moment at which the leader before surely watched; zero when there was none.
@@ -149,6 +157,13 @@ func (h *historian) load(ctx context.Context) error {
 			h.unwatched = t.Add(-flushDelay - flushRetry)
 		}
 	}
+	// Nor had it where it could not write: what it saw since then is lost.
+	if h.stated = cluster.UnsavedSince(lease); !h.stated.IsZero() {
+		if h.unwatched.IsZero() || h.stated.Before(h.unwatched) {
+			h.unwatched = h.stated
+		}
+		h.wake()
+	}
 	return nil
 }
 
@@ -220,6 +235,14 @@ func (h *historian) take(o workload.Object, k look) {
 // soil says that the history of a namespace is to be written.
 func (h *historian) soil(ns string) {
 	h.dirty[ns] = true
+	if h.unsaved.IsZero() {
+		h.unsaved = h.clock.Now()
+	}
+	h.wake()
+}
+
+// wake asks for a write of what there is to write.
+func (h *historian) wake() {
 	select {
 	case h.kick <- struct{}{}:
 	default:
@@ -286,23 +309,59 @@ func (h *historian) missEnded(ctx context.Context) error {
 	return nil
 }
 
-// flush writes the history of every namespace in which something changed, and reports whether all of it is written.
+// flush writes the history of every namespace in which something changed, and reports whether all of it is written. While it is not,
+// the Lease says so: whoever reads the history must not take its end for the present.
 func (h *historian) flush(ctx context.Context) bool {
 	if !h.leads(ctx) {
 		return false
 	}
 	ok := true
-	for _, ns := range h.takeDirty() {
-		if err := h.write(ctx, ns); err != nil {
+	namespaces, since := h.takeDirty()
+	for _, ns := range namespaces {
+		if err := h.writeInTime(ctx, ns); err != nil {
 			ok = false
 			h.metrics.historyErrors.Inc()
 			h.log.Error(err, "Cannot write the history; trying again", "historyOf", ns, "retryIn", flushRetry)
 			h.mu.Lock()
-			h.dirty[ns] = true
+			h.dirty[ns], h.unsaved = true, since
 			h.mu.Unlock()
+			if !since.IsZero() {
+				h.state(ctx, since)
+			}
 		}
 	}
-	return ok
+	return ok && h.state(ctx, time.Time{})
+}
+
+// state has the Lease say since when changes are not written, zero for that all are, and reports whether it says so. What it says
+// already stays: a leader before may have lost more.
+func (h *historian) state(ctx context.Context, since time.Time) bool {
+	h.mu.Lock()
+	stated := h.stated
+	h.mu.Unlock()
+	if stated.IsZero() == since.IsZero() {
+		return true
+	}
+	value := "null"
+	if !since.IsZero() {
+		value = strconv.Quote(since.UTC().Format(time.RFC3339)) // truncated: earlier, if anything
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: v1.LeaseLeader}}
+	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, v1.AnnotationHistoryUnsaved, value)
+	if err := h.client.Patch(ctx, lease, client.RawPatch(types.MergePatchType, []byte(body)), client.FieldOwner(v1.FieldManager)); err != nil {
+		h.log.Error(err, "Cannot say in the leader Lease whether the history is written; trying again", "retryIn", flushRetry)
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stated = since
+	return true
+}
+
+func (h *historian) writeInTime(ctx context.Context, ns string) error {
+	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+	defer cancel()
+	return h.write(ctx, ns)
 }
 
 // leads reports whether this process surely leads. One that was frozen, or cut off, asks: another may lead by now, whose
@@ -321,12 +380,14 @@ func (h *historian) leads(ctx context.Context) bool {
 	return lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity == h.holder
 }
 
-func (h *historian) takeDirty() []string {
+// takeDirty takes the namespaces whose history is to be written, and since when there are any.
+func (h *historian) takeDirty() (namespaces []string, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	namespaces := slices.Sorted(maps.Keys(h.dirty))
+	namespaces, since = slices.Sorted(maps.Keys(h.dirty)), h.unsaved
 	clear(h.dirty)
-	return namespaces
+	h.unsaved = time.Time{}
+	return namespaces, since
 }
 
 // write applies the ConfigMaps that hold a namespace's history, where they differ from what is there.

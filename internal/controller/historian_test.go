@@ -16,8 +16,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/history"
 	"tidemark.dev/tidemark/internal/workload"
@@ -74,7 +76,7 @@ func TestAnObjectThatIsKnownIsNotMetAnew(t *testing.T) {
 		h.follow(step(), clock.Now())
 	}
 	log := h.logs[configMap("prices", "", nil).Object]
-	if len(log.Versions) != 1 || len(h.takeDirty()) != 0 {
+	if dirty, _ := h.takeDirty(); len(log.Versions) != 1 || len(dirty) != 0 {
 		t.Errorf("it has %d versions, want the one, without another write", len(log.Versions))
 	}
 }
@@ -143,18 +145,12 @@ func TestANamespaceThatIsGoneHasItsHistoryLookedAt(t *testing.T) {
 	h.shards["shop"] = 1
 	h.ended("elsewhere")
 	h.ended("shop")
-	if got := h.takeDirty(); len(got) != 1 || got[0] != "shop" {
+	if got, _ := h.takeDirty(); len(got) != 1 || got[0] != "shop" {
 		t.Errorf("to write are %v, want that of shop", got)
 	}
 }
 
 func TestTheHistoryOfANamespaceThatEndedWhileNobodyLedGoesAtTheNextStart(t *testing.T) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	h, _ := newHistorian(t)
 	objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "there"}}}
 	for _, ns := range []string{"there", "ended"} {
@@ -170,7 +166,7 @@ func TestTheHistoryOfANamespaceThatEndedWhileNobodyLedGoesAtTheNextStart(t *test
 	}
 	led := lease("me", noon)
 	led.Namespace, led.Name = h.namespace, v1.LeaseLeader
-	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, led)...).Build()
+	api := fake.NewClientBuilder().WithScheme(historyScheme(t)).WithObjects(append(objects, led)...).Build()
 	h.client, h.reader = api, api
 	h.signs.saw(led)
 	if err := errors.Join(h.load(t.Context()), h.missEnded(t.Context())); err != nil {
@@ -186,4 +182,74 @@ func TestTheHistoryOfANamespaceThatEndedWhileNobodyLedGoesAtTheNextStart(t *test
 	if len(left.Items) != 1 || left.Items[0].Name != shardName("there", 0) {
 		t.Errorf("there are %d histories, want that of the namespace that is there: %v", len(left.Items), left.Items)
 	}
+}
+
+func TestTheLeaseSaysSinceWhenTheHistoryCannotBeWritten(t *testing.T) {
+	h, clock := newHistorian(t)
+	led := lease("me", noon)
+	led.Namespace, led.Name = h.namespace, v1.LeaseLeader
+	var refusal error
+	api := fake.NewClientBuilder().WithScheme(historyScheme(t)).WithObjects(led).WithInterceptorFuncs(interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			if refusal != nil {
+				return refusal
+			}
+			return c.Apply(ctx, obj, opts...)
+		},
+	}).Build()
+	h.client, h.reader = api, api
+	h.signs.saw(led)
+	unsaved := func() time.Time {
+		t.Helper()
+		now := &coordinationv1.Lease{}
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(led), now); err != nil {
+			t.Fatal(err)
+		}
+		return cluster.UnsavedSince(now)
+	}
+	flushes := func(want bool, since time.Time) {
+		t.Helper()
+		h.signs.saw(lease("me", clock.Now()))
+		if got := h.flush(t.Context()); got != want {
+			t.Errorf("all is written: %t, want %t", got, want)
+		}
+		if got := unsaved(); !got.Equal(since) {
+			t.Errorf("the Lease says that it is not since %v, want %v", got, since)
+		}
+	}
+	_, fresh := h.index.putWorkload(deployment, reads("pricing", 1, "prices"))
+	h.follow(fresh, clock.Now())
+	flushes(true, time.Time{})
+
+	refusal = errors.New("a webhook does not answer")
+	for _, value := range []string{"b", "a"} {
+		clock.Step(time.Minute)
+		h.saw(fresh[0], look{at: clock.Now(), digested: configMap("prices", value, map[string]string{"a": value})})
+		flushes(false, noon.Add(time.Minute))
+	}
+
+	// The next leader cannot know what was seen since then, and can write.
+	next, _ := newHistorian(t)
+	next.client, next.reader = api, api
+	next.signs.saw(lease("me", clock.Now()))
+	if err := next.load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if next.unwatched.After(noon.Add(time.Minute)) {
+		t.Errorf("it takes the time until %v for watched", next.unwatched)
+	}
+	refusal = nil
+	h = next
+	flushes(true, time.Time{})
+}
+
+func historyScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
 }
