@@ -109,8 +109,13 @@ func (h *Hold) Keep(ctx context.Context) error {
 
 // Left is how much of the time is left in which the command may run without a renewal.
 func (h *Hold) Left() time.Duration {
-	age, _ := h.age()
-	return max(0, h.deploy.Duration*5/6-age)
+	steady, wall := h.age()
+	return left(h.deploy.Duration, steady, wall)
+}
+
+// left goes by the older of the two ages of the last renewal: to others the lease ran out while the machine slept.
+func left(lease, steady, wall time.Duration) time.Duration {
+	return max(0, lease*5/6-max(steady, wall))
 }
 
 func (h *Hold) limit() time.Duration { return h.deploy.Duration * 2 / 3 }

@@ -502,3 +502,12 @@ func TestWhoIsAtWork(t *testing.T) {
 		}
 	}
 }
+
+func TestNothingIsLeftOfALeaseThatRanOutWhileTheMachineSlept(t *testing.T) {
+	if got := left(3*time.Minute, 10*time.Second, 10*time.Minute); got != 0 {
+		t.Errorf("%s is left", got)
+	}
+	if got := left(3*time.Minute, 10*time.Second, 10*time.Second); got != 140*time.Second {
+		t.Errorf("%s is left of a lease that was renewed 10s ago", got)
+	}
+}
