@@ -165,7 +165,7 @@ func guarded(in Input) (State, string) {
 	case l.overdue(in.Now):
 		return Abandoned, "its guard gives no sign of life, and its timeout of " + l.Timeout.String() + " is past"
 	case l.Timeout <= 0:
-		return Unknown, "its guard gives no sign of life, and nothing proves that it ended"
+		return Unknown, "its guard gives no sign of life, and nothing proves that it ended: when you know that nothing of it runs any more, delete its Lease, and releases recover does the rest"
 	}
 	return Unknown, "its guard gives no sign of life; whether it ended is certain after " + l.Began.Add(l.Timeout).UTC().Format(time.RFC3339)
 }

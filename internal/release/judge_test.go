@@ -3,6 +3,7 @@ package release
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -311,6 +312,20 @@ func TestALeaseOnlyWeakensThePolicy(t *testing.T) {
 	in.Lease.Policy = PolicyReport
 	if p := Decide(Judge(in), Request{Now: now, Actor: ByPerson, Policy: PolicyForward}); p.Action != DoReport {
 		t.Errorf("%+v", p)
+	}
+}
+
+func TestOfASilentGuardWithoutATimeoutTheRemedyIsSaid(t *testing.T) {
+	in := pending(Upgrade, true)
+	in.Lease = leases["stale without a timeout"](5)
+	byPerson := Request{Now: now, Actor: ByPerson, Policy: PolicyForward}
+	v := Judge(in)
+	if v.State != Unknown || !strings.Contains(v.Reason, "delete its Lease") || Decide(v, byPerson).Action == DoForward {
+		t.Errorf("%+v", v)
+	}
+	in.Lease = nil // as it says
+	if v := Judge(in); v.State != Unguarded || Decide(v, byPerson).Action != DoForward {
+		t.Errorf("without the Lease: %+v, %+v", v, Decide(v, byPerson))
 	}
 }
 
