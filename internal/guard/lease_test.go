@@ -280,6 +280,38 @@ func TestALeaseIsWaitedForUntilItsGuardEnds(t *testing.T) {
 	}
 }
 
+func TestAReadThatFailsInAWaitEndsItNot(t *testing.T) {
+	s := newStage(t)
+	h, _, err := s.take(deploy("a"), 0)
+	s.must(err)
+	go func() {
+		<-s.said
+		s.cut.Store(true)
+		time.Sleep(20 * time.Millisecond)
+		s.cut.Store(false)
+		_ = h.Finish(context.Background(), release.Outcome{})
+	}()
+	_, before, err := s.take(deploy("b"), time.Hour)
+	s.must(err)
+	if before.Lease.Finished == nil || s.decoded().Deploy != "b" {
+		t.Errorf("before: %+v", before.Lease)
+	}
+
+	// Where it stays so, the command is not run either.
+	_, _, err = s.take(deploy("c"), 0)
+	var held *HeldError
+	if !errors.As(err, &held) {
+		t.Fatal(err)
+	}
+	go func() {
+		<-s.said
+		s.cut.Store(true)
+	}()
+	if _, _, err = s.take(deploy("c"), 10*time.Minute); !errors.As(err, &held) || IsOut(err) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestAWaitEnds(t *testing.T) {
 	s := newStage(t)
 	h, _, err := s.take(deploy("a"), 0)

@@ -81,10 +81,20 @@ type observation struct {
 func (k Keeper) Take(ctx context.Context, d Deploy, wait time.Duration) (*Hold, helm.Before, error) {
 	began, said := k.Clock.Now(), ""
 	var seen observation
+	var held *HeldError
 	for {
 		current, err := k.get(ctx, d)
-		if err != nil {
+		switch {
+		case err != nil && (held == nil || ctx.Err() != nil):
 			return nil, helm.Before{}, err
+		case err != nil: // whoever was seen at work is not gone because a read failed
+			if k.Clock.Since(began) >= max(wait, durationOf(held.Before)) {
+				return nil, held.Before, held
+			}
+			if err := k.pause(ctx, held.Before); err != nil {
+				return nil, held.Before, err
+			}
+			continue
 		}
 		now := k.Clock.Now()
 		before, free := k.judge(current, &seen, now)
@@ -95,7 +105,7 @@ func (k Keeper) Take(ctx context.Context, d Deploy, wait time.Duration) (*Hold, 
 			}
 			continue // somebody else was faster
 		}
-		held := &HeldError{d, before, k.Server()}
+		held = &HeldError{d, before, k.Server()}
 		if alive(before) && now.Sub(began) >= wait {
 			return nil, before, held
 		}
@@ -162,13 +172,17 @@ func waitingFor(held *HeldError) string {
 	return fmt.Sprintf("the lease of release %s cannot be read (%s): watching it for %s", held.Deploy.Release, b.Problem, defaultDuration)
 }
 
+// durationOf is that of the lease; the default one where it cannot be read.
+func durationOf(b helm.Before) time.Duration {
+	if b.Lease == nil {
+		return defaultDuration
+	}
+	return b.Lease.Duration
+}
+
 // pause waits for the next look at a Lease.
 func (k Keeper) pause(ctx context.Context, b helm.Before) error {
-	duration := defaultDuration
-	if b.Lease != nil {
-		duration = b.Lease.Duration
-	}
-	timer := k.Clock.NewTimer(min(duration/10, 5*time.Second))
+	timer := k.Clock.NewTimer(min(durationOf(b)/10, 5*time.Second))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
