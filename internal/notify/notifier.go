@@ -420,8 +420,13 @@ func (n *Notifier) settle(key string, d *Destination, what notice, failure *Deli
 	delete(n.failing, d.Name)
 	n.metrics.sent.WithLabelValues(d.Name, what.status()).Inc()
 	e := n.entries[key]
-	if e == nil {
+	switch {
+	case e != nil:
+	case what.resolved || what.Once:
 		return
+	default: // it ended, and was forgotten, while its first delivery was under way: who took that is to hear of the end
+		e = &entry{Message: what.Message, To: []string{d.Name}, Told: map[string]time.Time{}, Ended: true}
+		n.entries[key] = e
 	}
 	if what.resolved {
 		delete(e.Told, d.Name)

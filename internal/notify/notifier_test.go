@@ -114,6 +114,32 @@ func TestWhatEndedBeforeAnybodyWasToldIsNotTold(t *testing.T) {
 	}
 }
 
+func TestWhatEndsWhileItIsFirstToldIsToldToHaveEnded(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	resolved := make(chan struct{})
+	r.says(func(_ http.ResponseWriter, nth int) {
+		if nth == 1 {
+			<-resolved
+		}
+	})
+	b := newBench(t, newAPI(), oneHook(r), "")
+	m := splitMessage("sender")
+	b.Notify(m)
+	b.eventually(t, "the first delivery is under way", func() bool { return len(r.all()) == 1 })
+	b.Resolve(m.Key)
+	close(resolved)
+	b.eventually(t, "the end is told and forgotten", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(r.all()) == 2 && len(b.entries) == 0
+	})
+	b.stop()
+	if got := r.all(); len(got) != 2 || got[0].body["status"] != "firing" || got[1].body["status"] != "resolved" || got[1].body["title"] != m.Title {
+		t.Errorf("got %d requests, the last %s", len(got), got[len(got)-1].text)
+	}
+}
+
 func TestNextLeaderRepeatsNothingAndEndsWhatHasEnded(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
