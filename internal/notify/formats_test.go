@@ -104,6 +104,15 @@ func TestEachReceiverGetsAMessageAsItsAPIWantsIt(t *testing.T) {
 	}
 }
 
+func TestPagerGetsAllFactsOfOneName(t *testing.T) {
+	t.Parallel()
+	n := notice{Message: summary("fleets", []Message{splitMessage("a"), splitMessage("b")})}
+	got := pagerDutyEventOf(n, "").Payload.CustomDetails["TidemarkFleetSplit"]
+	if want := "2; " + splitMessage("a").Title + "; " + splitMessage("b").Title; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // knows counts the destinations that were told.
 func (b *bench) knows(key string) int {
 	b.mu.Lock()

@@ -51,7 +51,10 @@ func pagerDutyEventOf(n notice, key string) pagerDutyEvent {
 		return e
 	}
 	details := map[string]string{}
-	for _, f := range n.lines() {
+	for _, f := range n.lines() { // a summary names several things alike
+		if before, named := details[f.Name]; named {
+			f.Value = before + "; " + f.Value
+		}
 		details[f.Name] = f.Value
 	}
 	source := n.cluster
