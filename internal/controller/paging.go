@@ -29,9 +29,7 @@ func cancelledLately(l *release.Lease, now time.Time) bool {
 // tellPeople tells whoever started a deploy what became of it. What could not be read in this look neither begins nor ends.
 func (d *deploys) tellPeople(all []deploy, incomplete bool) {
 	var holds []notify.Message
-	together := 0
 	for _, one := range all {
-		together = max(together, one.together)
 		if m, once := one.message(); once {
 			m.Once = true
 			d.Notifier.Notify(m)
@@ -43,15 +41,35 @@ func (d *deploys) tellPeople(all []deploy, incomplete bool) {
 			d.Notifier.Notify(m)
 		}
 	}
-	if together > staleTogether {
-		holds = append(holds, notify.Message{
-			Key: silentKey, Alert: "TidemarkGuardsSilent", Severity: notify.Page, Runbook: runbooks + "TidemarkGuardsSilent.md",
-			Title: fmt.Sprintf("%d guards of deploys fell silent together: one failure of the cluster, or of what runs the jobs; nothing is recovered", together),
-		})
+	if m := silentTogether(all); m.Key != "" {
+		holds = append(holds, m)
 	}
 	d.Notifier.Sync(pagingSource, holds, func(key string) bool {
 		return incomplete || slices.ContainsFunc(all, func(one deploy) bool { return one.keeps(key) })
 	})
+}
+
+// silentTogether is the one message for guards that fell silent together; its Key is "" when none did. It dates from the last write of
+// the first of them, which every leader reads alike: that tells this incident from the next one under the same key.
+func silentTogether(all []deploy) notify.Message {
+	together := 0
+	var since time.Time
+	for _, one := range all {
+		if one.together <= staleTogether {
+			continue
+		}
+		together = max(together, one.together)
+		if at := one.Lease.Written; !at.IsZero() && (since.IsZero() || at.Before(since)) {
+			since = at
+		}
+	}
+	if together == 0 {
+		return notify.Message{}
+	}
+	return notify.Message{
+		Key: silentKey, Alert: "TidemarkGuardsSilent", Severity: notify.Page, Since: since, Runbook: runbooks + "TidemarkGuardsSilent.md",
+		Title: fmt.Sprintf("%d guards of deploys fell silent together: one failure of the cluster, or of what runs the jobs; nothing is recovered", together),
+	}
 }
 
 // keeps reports whether it is not known now if what holds under the key still does. So it is while a guard is watched, and so with what

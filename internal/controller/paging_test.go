@@ -222,6 +222,26 @@ func TestWhatEndedThePodIsToldOfItsOwnDeployAlone(t *testing.T) {
 	}
 }
 
+func TestTwoIncidentsOfSilentGuardsAreToldApart(t *testing.T) {
+	incident := func(first time.Time) []deploy {
+		var all []deploy
+		for i := range 4 {
+			all = append(all, deployOf(release.PendingUpgrade, func(d *deploy) {
+				d.together, d.Lease.Written = 4, first.Add(time.Duration(3-i)*time.Second)
+			}))
+		}
+		return append(all, deployOf(release.PendingUpgrade, func(d *deploy) { d.together, d.Lease.Written = 1, noon.Add(-time.Hour) }))
+	}
+	for _, first := range []time.Time{noon, noon.Add(5 * time.Hour)} {
+		if m := silentTogether(incident(first)); m.Key != silentKey || !m.Since.Equal(first) {
+			t.Errorf("told %+v", m)
+		}
+	}
+	if m := silentTogether(incident(noon)[4:]); m.Key != "" {
+		t.Errorf("of one alone told %+v", m)
+	}
+}
+
 func factsOf(m notify.Message) []string {
 	var out []string
 	for _, f := range m.Facts {

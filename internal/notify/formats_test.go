@@ -113,6 +113,22 @@ func TestPagerGetsAllFactsOfOneName(t *testing.T) {
 	}
 }
 
+func TestIdempotencyKeyIsThatOfOneEventWhoeverSendsIt(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	at := splitMessage("sender")
+	later := at
+	later.Since = at.Since.Add(5 * time.Hour)
+	var keys []string
+	for i, m := range []Message{at, at, later} {
+		newBench(t, newAPI(), oneHook(r), "").Notify(m)
+		keys = append(keys, r.waits(t, i+1)[i].header.Get("Idempotency-Key"))
+	}
+	if keys[0] != keys[1] || keys[0] == keys[2] {
+		t.Errorf("got %q", keys)
+	}
+}
+
 // knows counts the destinations that were told.
 func (b *bench) knows(key string) int {
 	b.mu.Lock()
