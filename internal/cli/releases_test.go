@@ -68,6 +68,18 @@ func TestReleasesPrint(t *testing.T) {
 	}
 }
 
+func TestNobodyIsShownToHaveStartedWhatSomebodyElseDid(t *testing.T) {
+	in := release.Input{
+		Now:       now,
+		Revisions: []release.Revision{{Number: 6, Status: release.Deployed, Created: ago(day)}, {Number: 7, Status: release.PendingUpgrade, Created: ago(time.Hour)}},
+		Lease:     &release.Lease{Deploy: "d1", Revision: 6, Starter: "ann", Job: "https://ci.example/1", Finished: &release.Outcome{Time: ago(day)}},
+	}
+	one := judgeReleases([]helm.Release{{Input: in}}, release.Request{})[0]
+	if starter, heartbeat, job := one.deployText(); starter != none || heartbeat != none || job != none {
+		t.Errorf("%s is %s: started by %s, heartbeat %s, job %s", one.verdict.Newest.Status, one.verdict.State, starter, heartbeat, job)
+	}
+}
+
 func TestReleasesAreNamedOrNotThere(t *testing.T) {
 	all := releaseSight().Releases
 	got, err := pickReleases(all, []string{"live", "healthy"}, "shop")

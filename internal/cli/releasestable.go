@@ -79,9 +79,9 @@ func (r judgedRelease) ageText() string {
 	return duration.HumanDuration(max(0, r.Now.Sub(r.verdict.Newest.Created)))
 }
 
-// deployText tells of the deploy of the release's lease.
+// deployText tells of the deploy of the release's lease, where what is under way may be that one's.
 func (r judgedRelease) deployText() (starter, heartbeat, job string) {
-	switch l := r.Lease; {
+	switch l := r.Teller(r.verdict); {
 	case r.LeaseProblem != "":
 		return "<unknown>", "<unknown>", "<unknown>"
 	case l == nil:

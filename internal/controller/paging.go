@@ -86,7 +86,7 @@ func (d deploy) keeps(key string) bool {
 
 // message is what people are told of one release; its Key is "" for nothing, and once says that it happened and is over.
 func (d deploy) message() (m notify.Message, once bool) {
-	m = d.about(d.Lease)
+	m = d.about(d.Teller(d.verdict))
 	newest := d.verdict.Newest
 	switch {
 	case d.together > staleTogether: // one message for all of them

@@ -146,6 +146,20 @@ func TestTheStarterIsToldWhatBecameOfADeploy(t *testing.T) {
 	}
 }
 
+// Ann's deploy is over, and bob leaves his pending with plain helm: the message is not hers.
+func TestNobodyIsToldOfWhatSomebodyElseBeganLater(t *testing.T) {
+	for name, status := range map[string]int{"hers succeeded": 0, "hers had failed": 1} {
+		d := deployOf(release.PendingUpgrade, func(d *deploy) {
+			d.Lease.Finished, d.Lease.Written = &release.Outcome{Time: noon, ExitStatus: status}, noon
+			d.Revisions[1].Number, d.Revisions[1].Deploy, d.Revisions[1].Created = 3, "", noon.Add(10*time.Minute)
+		})
+		m, once := d.message()
+		if m.Key != "release/shop/web/pending/3" || once || m.Person != "" || strings.Contains(strings.Join(factsOf(m), "\n"), "ci.example") {
+			t.Errorf("%s: told (once: %t) %+v", name, once, m)
+		}
+	}
+}
+
 // Bob's guard takes the lease of ann's deploy before anybody looked: she is told when his is done, and not before.
 func TestAStarterWhoseLeaseAnotherTookIsToldOfTheEnd(t *testing.T) {
 	bobs := func(status release.Status, change func(*deploy)) deploy {

@@ -181,6 +181,19 @@ func left(in Input, v Verdict) (bool, string) {
 	return false, v.Reason
 }
 
+// Teller is the lease of the deploy that the verdict may be about; nil when what is under way is somebody else's for certain: no label
+// says that the deploy wrote it, and its command left nothing, or had ended before the record was created.
+func (in Input) Teller(v Verdict) *Lease {
+	l := in.Lease
+	if l == nil || l.Finished == nil || v.State != Unguarded || v.Left {
+		return l
+	}
+	if l.Finished.ExitStatus == 0 || !l.Written.IsZero() && l.Written.Before(v.Newest.Created) {
+		return nil
+	}
+	return l
+}
+
 func notItsLease(l *Lease, newest Revision) string {
 	switch {
 	case l == nil:
