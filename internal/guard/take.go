@@ -84,15 +84,9 @@ func (k Keeper) Take(ctx context.Context, d Deploy, wait time.Duration) (*Hold, 
 	var held *HeldError
 	for {
 		current, err := k.get(ctx, d)
-		switch {
-		case err != nil && (held == nil || ctx.Err() != nil):
-			return nil, helm.Before{}, err
-		case err != nil: // whoever was seen at work is not gone because a read failed
-			if k.Clock.Since(began) >= max(wait, durationOf(held.Before)) {
-				return nil, held.Before, held
-			}
-			if err := k.pause(ctx, held.Before); err != nil {
-				return nil, held.Before, err
+		if err != nil {
+			if err := k.unread(ctx, held, began, wait, err); err != nil {
+				return nil, helm.Before{}, err
 			}
 			continue
 		}
@@ -117,6 +111,18 @@ func (k Keeper) Take(ctx context.Context, d Deploy, wait time.Duration) (*Hold, 
 			return nil, before, err
 		}
 	}
+}
+
+// unread waits for the next look where a read failed, or gives the error that ends the wait: whoever was seen at work is not gone because
+// of it.
+func (k Keeper) unread(ctx context.Context, held *HeldError, began time.Time, wait time.Duration, failure error) error {
+	switch {
+	case held == nil || ctx.Err() != nil:
+		return failure
+	case k.Clock.Since(began) >= max(wait, durationOf(held.Before)):
+		return held
+	}
+	return k.pause(ctx, held.Before)
 }
 
 func (k Keeper) get(ctx context.Context, d Deploy) (*coordinationv1.Lease, error) {
