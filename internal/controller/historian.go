@@ -323,7 +323,10 @@ func (h *historian) flush(ctx context.Context) bool {
 			h.metrics.historyErrors.Inc()
 			h.log.Error(err, "Cannot write the history; trying again", "historyOf", ns, "retryIn", flushRetry)
 			h.mu.Lock()
-			h.dirty[ns], h.unsaved = true, since
+			h.dirty[ns] = true
+			if !since.IsZero() { // zero where only values were to be written, and what was seen meanwhile has its own
+				h.unsaved = since
+			}
 			h.mu.Unlock()
 			if !since.IsZero() {
 				h.state(ctx, since)

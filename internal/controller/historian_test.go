@@ -243,6 +243,33 @@ func TestTheLeaseSaysSinceWhenTheHistoryCannotBeWritten(t *testing.T) {
 	flushes(true, time.Time{})
 }
 
+func TestWhatIsSeenWhileAWriteFailsIsNotForgotten(t *testing.T) {
+	h, clock := newHistorian(t)
+	led := lease("me", noon)
+	led.Namespace, led.Name = h.namespace, v1.LeaseLeader
+	_, fresh := h.index.putWorkload(deployment, reads("pricing", 1, "prices"))
+	h.follow(fresh, clock.Now())
+	h.takeDirty()
+	h.dirty["shop"] = true // as where only values are to be written
+	api := fake.NewClientBuilder().WithScheme(historyScheme(t)).WithObjects(led).WithInterceptorFuncs(interceptor.Funcs{
+		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+			h.saw(fresh[0], look{at: clock.Now(), digested: configMap("prices", "b", nil)})
+			return errors.New("a webhook does not answer")
+		},
+	}).Build()
+	h.client, h.reader = api, api
+	for range 2 {
+		h.signs.saw(lease("me", clock.Now()))
+		if h.flush(t.Context()) {
+			t.Error("all is written")
+		}
+	}
+	now := &coordinationv1.Lease{}
+	if err := api.Get(t.Context(), client.ObjectKeyFromObject(led), now); err != nil || !cluster.UnsavedSince(now).Equal(noon) {
+		t.Errorf("the Lease says that it is not written since %v, %v", cluster.UnsavedSince(now), err)
+	}
+}
+
 func historyScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
