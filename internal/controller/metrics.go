@@ -76,16 +76,20 @@ func (m *Metrics) missingRight(gvk schema.GroupVersionKind, verb string, on bool
 // kindLabel is a workload's kind as people name it: with its group where that is not the group of the built-in kind of this name,
 // as with "StatefulSet.apps.kruise.io". Of two workloads of one name in both groups each has its own series.
 func kindLabel(gvk schema.GroupVersionKind) string {
-	for _, k := range cluster.BuiltinKinds() {
-		if k.GroupVersionKind.GroupKind() == gvk.GroupKind() {
-			return gvk.Kind
-		}
-		if k.GroupVersionKind.Kind == gvk.Kind {
-			return gvk.GroupKind().String()
-		}
+	if group, builtin := builtinGroups[gvk.Kind]; builtin && group != gvk.Group {
+		return gvk.GroupKind().String()
 	}
 	return gvk.Kind
 }
+
+// builtinGroups are the groups of the built-in kinds, by their names.
+var builtinGroups = func() map[string]string {
+	groups := map[string]string{}
+	for _, k := range cluster.BuiltinKinds() {
+		groups[k.GroupVersionKind.Kind] = k.Group
+	}
+	return groups
+}()
 
 func (m *Metrics) rolled(id ID) { m.rolls.WithLabelValues(kindLabel(id.GVK), id.Namespace).Inc() }
 
