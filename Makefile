@@ -63,7 +63,7 @@ test: lab build ## Run every test of every module, with the race detector
 
 .PHONY: soak
 soak: lab build ## Run the long versions of the tests that have one, then fuzz (half a day)
-	hack/soak.sh $(SHARDS)
+	RACE='$(RACE)' hack/soak.sh $(SHARDS)
 	hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: fuzz
