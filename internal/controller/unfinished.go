@@ -26,7 +26,7 @@ type rollouts struct {
 // saidOfRollout is what was last told of a workload's rollout.
 type saidOfRollout struct {
 	unfinished, promotion, failure string
-	// since is the age of the newer revision where the rollout was seen unfinished last.
+	// since is since when the newer revision is there, where the rollout was seen unfinished last.
 	since time.Time
 }
 
