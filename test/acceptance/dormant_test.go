@@ -34,9 +34,8 @@ func TestDormantWithoutTidemarkABadEditTakesEverythingDownAtTheNextUpgradeOfTheN
 	s := alone(t).service("dormant-without", "")
 
 	s.set("gateway-config", "gateway.conf", badGateway)
-	if ready, err := s.Ready(t.Context(), "gateway"); err != nil || ready != 8 {
-		t.Errorf("%d pods are ready after the edit (%v), want all 8: nothing notices it", ready, err)
-	}
+	s.must(s.AwaitReady(t.Context(), "gateway", 8)) // nothing notices it
+	s.refusedAre(0)
 	for _, node := range s.Lab.Nodes() {
 		s.must(s.Drain(t.Context(), node))
 	}

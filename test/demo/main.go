@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -37,7 +38,8 @@ func run(ctx context.Context, out io.Writer, once bool) (err error) {
 		return err
 	}
 	fmt.Fprintf(out, "Starting a Kubernetes of %d nodes in one process, and installing deploy/manifests on it ...\n", nodes)
-	lab, err := client.Start(ctx, client.Options{Nodes: nodes})
+	// No incident takes a node away, so a node that is silent on a busy machine is not to be taken for lost.
+	lab, err := client.Start(ctx, client.Options{Nodes: nodes, NodeMonitorGracePeriod: time.Minute})
 	if err != nil {
 		return err
 	}
