@@ -133,6 +133,8 @@ const (
 	ConfigMapNotified = "tidemark-notified"
 	// HistoryPrefix begins the name of the ConfigMap that holds the history of one namespace.
 	HistoryPrefix = "tidemark-history-"
+	// NodeSilences is the ConfigMap in Tidemark's own namespace with the times for which nodes gave no sign of life.
+	NodeSilences = "tidemark-node-silences"
 )
 
 // Labels of [LeaseLeader] by which the controller states the margins of its inference, each a duration as Go writes it ("2m0s"): labels,

@@ -79,6 +79,10 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	leases, err := nodeLeases(mgr, o)
+	if err != nil {
+		return nil, err
+	}
 	broadcaster, err := newBroadcaster(cfg)
 	if err != nil {
 		return nil, err
@@ -88,7 +92,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		Namespace: o.Namespace, DefaultMode: stamp.Mode(o.DefaultMode), Kinds: kinds, Secrets: o.Secrets, Pace: o.Pace,
 		MaxRolling: o.MaxRolling, RollTimeout: o.RollTimeout, Workers: o.Workers, WatchLag: o.WatchLag, Key: key, Direct: direct, Pods: pods,
 		Recorder: recorder, HelmRecords: waitedFor(records, o), History: o.LeaderElect, RenewDeadline: o.RenewDeadline, Lease: lease, Watches: watches,
-		RolloutInterval: o.RolloutInterval, KeepValues: o.KeepValues, Pinning: pinning,
+		RolloutInterval: o.RolloutInterval, KeepValues: o.KeepValues, Pinning: pinning, NodeLeases: leases,
 	}, own)
 	if err != nil {
 		return nil, err
@@ -190,4 +194,20 @@ func podCache(mgr manager.Manager) (cache.Cache, error) {
 		return nil, fmt.Errorf("make cache of pods: %w", err)
 	}
 	return pods, nil
+}
+
+// nodeLeases makes a cache of its own for the Leases by which nodes give their signs of life: the manager's is for Tidemark's own. It is
+// nil where they are not watched.
+func nodeLeases(mgr manager.Manager, o Options) (cache.Cache, error) {
+	if !o.WatchNodes {
+		return nil, nil //nolint:nilnil // none is an answer, and no error
+	}
+	leases, err := cache.New(mgr.GetConfig(), cache.Options{
+		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(), DefaultTransform: cluster.Slim(),
+		DefaultNamespaces: map[string]cache.Config{corev1.NamespaceNodeLease: {}}, DefaultWatchErrorHandler: cluster.QuietRefusals,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make cache of the Leases of nodes: %w", err)
+	}
+	return leases, nil
 }

@@ -24,6 +24,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.RollTimeout, "roll-timeout", o.RollTimeout, "after how long an unfinished rollout no longer counts for --max-rolling")
 	f.IntVar(&o.Workers, "workers", o.Workers, "how many workloads are looked at concurrently")
 	f.DurationVar(&o.WatchLag, "watch-lag", o.WatchLag, "how long a change may take to be seen; the history leaves it open that long")
+	f.BoolVar(&o.WatchNodes, "watch-nodes", o.WatchNodes,
+		"watch the Leases of nodes, one event for each node every 10 seconds: without, what a pod read is stated wrongly where its node was cut off unnoticed just before")
 	f.BoolVar(&o.KeepValues, "keep-values", o.KeepValues,
 		"whether the history has values of ConfigMaps beside digests: up to 1 KiB each, and none that looks like a credential")
 	f.DurationVar(&o.CleanupInterval, "gc-interval", o.CleanupInterval, "how often snapshots that nothing needs are removed; 0 for never")

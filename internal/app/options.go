@@ -48,6 +48,8 @@ type Options struct {
 	Workers int
 	// WatchLag is how long a change may take to be seen. Default 2s.
 	WatchLag time.Duration
+	// WatchNodes says whether the leader watches the Leases of nodes, to know which were cut off for a while. Default true.
+	WatchNodes bool
 	// KeepValues says whether the history has values of ConfigMaps beside their digests. Default true.
 	KeepValues bool
 	// CleanupInterval is how often snapshots that nothing needs are removed, 0 for never. Default 10m.
@@ -104,7 +106,7 @@ type Options struct {
 func Defaults() Options {
 	return Options{
 		UserAgent: "tidemark-controller", Namespace: v1.DefaultNamespace, DefaultMode: v1.ModeObserve, Secrets: true,
-		Pace: pace.Defaults(), MaxRolling: 50, RollTimeout: 10 * time.Minute, Workers: 8, WatchLag: 2 * time.Second, KeepValues: true,
+		Pace: pace.Defaults(), MaxRolling: 50, RollTimeout: 10 * time.Minute, Workers: 8, WatchLag: 2 * time.Second, WatchNodes: true, KeepValues: true,
 		CleanupInterval: 10 * time.Minute, Retention: snapshot.Defaults(),
 		RolloutInterval: time.Minute, FleetInterval: time.Minute, NotifyDormantAfter: time.Hour, Margins: fleet.Settings{}.WithDefaults(),
 		WaitForReleases: true, WatchReleases: true, ReleasePolicy: string(release.PolicyReport), ReportAfter: 30 * time.Minute, ReleaseInterval: 15 * time.Second,

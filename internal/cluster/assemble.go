@@ -142,6 +142,7 @@ func (r *reading) podsOf(s *seen) []fleet.Pod {
 	pods := slices.Clone(s.pods)
 	for i := range pods {
 		pods[i].NodeReadySince = r.nodes[pods[i].Node]
+		pods[i].Silences = r.memory.silences[pods[i].Node]
 		if whole {
 			pods[i].Containers = withWhole(pods[i].Containers)
 		}

@@ -36,3 +36,14 @@ func ReadHistory(ctx context.Context, reader client.Reader, namespace string) ([
 	}
 	return logs, counts, errors.Join(errs...)
 }
+
+// ReadSilences reads for which times nodes gave no sign of life. An error with silences names the entries that could not be read; one
+// without means that nothing could be read.
+func ReadSilences(ctx context.Context, reader client.Reader, namespace string) (history.Silences, error) {
+	cm := &corev1.ConfigMap{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1.NodeSilences}, cm)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	return history.DecodeSilences(cm.Data)
+}

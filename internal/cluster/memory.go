@@ -19,6 +19,8 @@ import (
 // memory is what the controller remembers, as a survey found it.
 type memory struct {
 	logs map[workload.Object]history.Log
+	// silences are the times for which nodes gave no sign of life, as far as the leader watched.
+	silences history.Silences
 	// lastSign is the leader's last sign of life; zero when there was none.
 	lastSign time.Time
 	// noLease is why the Lease may not be read.
@@ -115,8 +117,25 @@ func (r *reading) readMemory(ctx context.Context) error {
 		return nil
 	}
 	const until = "until when the history is complete is known only of objects not written since, and margins are the default ones where flags set none"
-	_, err = r.permitted(r.memory.noLease, Right{"get", "leases/" + v1.LeaseLeader, r.System, until})
-	return err
+	if _, err = r.permitted(r.memory.noLease, Right{"get", "leases/" + v1.LeaseLeader, r.System, until}); err != nil {
+		return err
+	}
+	return r.readSilences(ctx)
+}
+
+// readSilences reads which nodes gave no sign of life, and when.
+func (r *reading) readSilences(ctx context.Context) error {
+	silences, err := ReadSilences(ctx, r.Client, r.System)
+	if silences == nil {
+		const unknown = "what pods read on nodes that were cut off for a while may be stated wrongly"
+		_, err = r.permitted(err, Right{"get", "configmaps/" + v1.NodeSilences, r.System, unknown})
+		return err
+	}
+	if err != nil {
+		r.sight.Remarks = append(r.sight.Remarks, "some of the history cannot be read: configmap "+r.System+"/"+v1.NodeSilences+": "+err.Error())
+	}
+	r.memory.silences = silences
+	return nil
 }
 
 // remember takes in the logs of the objects used. Of two logs of one object, which a write that was interrupted may leave,

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -138,5 +140,50 @@ func remember(t *testing.T, a *api, logs ...history.Log) {
 	cm.Labels = map[string]string{v1.LabelHistory: "shop"}
 	if err := a.Client.Create(t.Context(), cm); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestASurveyKnowsForWhichTimesThePodsNodesWereSilent(t *testing.T) {
+	silences := history.Silences{"node-a": {{From: noon.Add(-time.Hour), To: noon}}, "node-b": {{From: noon}}}
+	data, err := silences.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cm := &corev1.ConfigMap{Data: data}
+	cm.Namespace, cm.Name = "tidemark-system", v1.NodeSilences
+	log := history.Log{Object: workload.Object{Kind: workload.ConfigMap, Namespace: "shop", Name: "web"}, Versions: []history.Version{{Seen: noon}}}
+	for name, tc := range map[string]struct {
+		refuse []string
+		want   []history.Span
+		remark string
+	}{
+		"they may be read":     {want: silences["node-a"]},
+		"they may not be read": {refuse: []string{"get configmaps"}, remark: v1.NodeSilences},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t, "testdata/shop.yaml", tc.refuse...)
+			remember(t, a, log)
+			if err := a.Client.Create(t.Context(), cm.DeepCopy()); err != nil {
+				t.Fatal(err)
+			}
+			sight := read(t, survey(a))
+			found := 0
+			for _, w := range sight.Workloads {
+				for _, p := range w.Fleet.Pods {
+					if p.Node == "node-a" {
+						found++
+						if !slices.Equal(p.Silences, tc.want) {
+							t.Errorf("pod %s: %v, want %v", p.Name, p.Silences, tc.want)
+						}
+					}
+				}
+			}
+			if found == 0 {
+				t.Error("no pod is on node-a")
+			}
+			if !strings.Contains(strings.Join(sight.Remarks, "\n"), tc.remark) {
+				t.Errorf("remarks %q, want one of %s", sight.Remarks, tc.remark)
+			}
+		})
 	}
 }

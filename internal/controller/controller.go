@@ -65,6 +65,8 @@ type Options struct {
 	RenewDeadline time.Duration
 	// Lease is the leader Lease as it was before this process took part; nil when there was none.
 	Lease *coordinationv1.Lease
+	// NodeLeases caches the Leases of nodes; nil when they are not watched. Needs History.
+	NodeLeases cache.Cache
 	// Watches is told by the cache how its watches fare.
 	Watches *Watches
 	// RolloutInterval is how often rollouts are looked at that may be left unfinished.
@@ -145,6 +147,11 @@ func Register(ctx context.Context, mgr manager.Manager, o Options, metrics *Metr
 	if err := watchLease(ctx, mgr.GetCache(), signs, o.Lease); err != nil {
 		return fmt.Errorf("watch lease: %w", err)
 	}
+	if o.NodeLeases != nil {
+		if err := mgr.Add(newNodeWatch(o.NodeLeases, c.client, o.Clock, c.log, h)); err != nil {
+			return fmt.Errorf("add watch of nodes: %w", err)
+		}
+	}
 	return mgr.Add(h)
 }
 
@@ -153,7 +160,8 @@ func (c *Controller) newHistorian(s *signs) *historian {
 		client: c.client, reader: c.reader, clock: c.clock, log: c.log.WithName("history"), metrics: c.metrics, index: c.index, signs: s,
 		key: c.options.Key, namespace: c.options.Namespace, lag: c.options.WatchLag, renewDeadline: c.options.RenewDeadline,
 		logs: map[workload.Object]*history.Log{}, dirty: map[string]bool{}, shards: map[string]int{},
-		unseen: map[workload.Object]bool{}, values: newValues(c.options.KeepValues), heard: map[workload.ObjectKind]time.Time{}, kick: make(chan struct{}, 1),
+		unseen: map[workload.Object]bool{}, values: newValues(c.options.KeepValues), heard: map[workload.ObjectKind]time.Time{},
+		silences: history.Silences{}, loaded: make(chan struct{}), kick: make(chan struct{}, 1),
 	}
 }
 

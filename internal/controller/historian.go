@@ -78,8 +78,15 @@ type historian struct {
 	// unseen are objects whose log comes from a leader before and that this one has not looked at yet.
 	unseen map[workload.Object]bool
 	values values
+	// silences are the times for which nodes gave no sign of life.
+	silences history.Silences
+	// loaded is closed once what the leader before left is known.
+	loaded chan struct{}
 	kick   chan struct{}
 }
+
+// ofNodes stands for the namespace whose history is that of nodes.
+const ofNodes = ""
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (h *historian) NeedLeaderElection() bool { return true }
@@ -96,6 +103,7 @@ func (h *historian) Start(ctx context.Context) error {
 			return nil
 		}
 	}
+	close(h.loaded)
 	h.follow(h.index.consumedObjects(), h.clock.Now())
 	if err := h.missEnded(ctx); err != nil {
 		h.log.Error(err, "Cannot look which namespaces ended while nobody led; their history stays until the next start")
@@ -139,9 +147,16 @@ func (h *historian) load(ctx context.Context) error {
 	if err != nil {
 		h.log.Error(err, "Some of the history cannot be read and begins anew")
 	}
+	silences, err := cluster.ReadSilences(ctx, h.reader, h.namespace)
+	if silences == nil {
+		return fmt.Errorf("read silences of nodes: %w", err)
+	}
+	if err != nil {
+		h.log.Error(err, "Some nodes count as silent for as long as they are there")
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.leading, h.shards = true, shards
+	h.leading, h.shards, h.silences = true, shards, silences
 	h.logs, h.unseen = map[workload.Object]*history.Log{}, map[workload.Object]bool{}
 	for _, l := range logs {
 		if h.values.took(&l) {
@@ -282,6 +297,33 @@ func (h *historian) observation(o workload.Object, l look) history.Observation {
 	return obs
 }
 
+// nodeSilent says that a node has given no sign of life since.
+func (h *historian) nodeSilent(node string, since time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.silences.Begin(node, since) {
+		h.soil(ofNodes)
+	}
+}
+
+// nodeHeard says that a node gave a sign of life. After less than so long it had not been silent.
+func (h *historian) nodeHeard(node string, at time.Time, least time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.silences.End(node, at, least) {
+		h.soil(ofNodes)
+	}
+}
+
+// nodesLeft says which nodes there are.
+func (h *historian) nodesLeft(there func(node string) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.silences.Forget(there) {
+		h.soil(ofNodes)
+	}
+}
+
 // ended says that a namespace is gone, whose history goes as well.
 func (h *historian) ended(ns string) {
 	h.mu.Lock()
@@ -395,6 +437,9 @@ func (h *historian) takeDirty() (namespaces []string, since time.Time) {
 
 // write applies the ConfigMaps that hold a namespace's history, where they differ from what is there.
 func (h *historian) write(ctx context.Context, ns string) error {
+	if ns == ofNodes {
+		return h.writeSilences(ctx)
+	}
 	stored, err := h.stored(ctx, ns)
 	if err != nil {
 		return fmt.Errorf("read history: %w", err)
@@ -426,6 +471,22 @@ func (h *historian) write(ctx context.Context, ns string) error {
 	h.mu.Unlock()
 	if failed != nil {
 		h.log.Error(failed, "Some of the history cannot be kept", "historyOf", ns)
+	}
+	return nil
+}
+
+// writeSilences applies the ConfigMap with the silences of nodes.
+func (h *historian) writeSilences(ctx context.Context) error {
+	h.mu.Lock()
+	data, failed := h.silences.Encode()
+	h.mu.Unlock()
+	cm := corev1ac.ConfigMap(v1.NodeSilences, h.namespace).WithData(data)
+	if err := h.client.Apply(ctx, cm, client.FieldOwner(v1.FieldManager), client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply silences of nodes: %w", err)
+	}
+	h.metrics.historyWrites.Inc()
+	if failed != nil {
+		h.log.Error(failed, "What pods read on nodes that were cut off for a while may be stated wrongly")
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ package controller
 //+kubebuilder:rbac:groups="",resources=nodes,verbs=get;list
 //+kubebuilder:rbac:groups="",resources=configmaps;secrets;namespaces,verbs=get
 
-// What tells whether the deploy of a Helm release lives: its guard's lease, and the Jobs of its hooks. To mark a pending revision
+// What tells whether the deploy of a Helm release lives, and whether a node was cut off: their leases; and the Jobs of its hooks. To mark a pending revision
 // failed takes more, which docs/install.md has: it is an option.
 //+kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=list;watch
 //+kubebuilder:rbac:groups=batch,resources=jobs,verbs=get

@@ -272,7 +272,7 @@ func TestVersionsOfAFleet(t *testing.T) {
 }
 
 func TestMarginsThatAreNotSetHaveTheirDefaults(t *testing.T) {
-	want := Settings{2 * time.Minute, 2 * time.Second, time.Minute, 3 * time.Second, 5 * time.Second}
+	want := Settings{2 * time.Minute, 2 * time.Second, time.Minute, time.Minute, 3 * time.Second, 5 * time.Second}
 	if got := (Settings{Skew: 3 * time.Second}).WithDefaults(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -27,6 +27,9 @@ type Settings struct {
 	// CutLag is how stale it may be at a later start in a pod: for so long a node may be cut off before its status tells,
 	// and for so long a kubelet may go on with its old cache after it is connected again. Default 1m.
 	CutLag time.Duration
+	// ResumeLag is how long after a silence of its node a kubelet may go on with what it knew before: so long may it wait, at
+	// most, before it tries anew to watch an object. Default 1m.
+	ResumeLag time.Duration
 	// Skew is how far any two clocks of nodes, API server and controller may be apart. Default 1s.
 	Skew time.Duration
 	// LoadTime is how long after its start a program may still read its files. Default 5s.
@@ -36,7 +39,8 @@ type Settings struct {
 // WithDefaults gives margins that are not set their defaults.
 func (s Settings) WithDefaults() Settings {
 	return s.Or(Settings{
-		RefreshLag: 2 * time.Minute, ReadLag: 2 * time.Second, CutLag: time.Minute, Skew: time.Second, LoadTime: 5 * time.Second,
+		RefreshLag: 2 * time.Minute, ReadLag: 2 * time.Second, CutLag: time.Minute, ResumeLag: time.Minute,
+		Skew: time.Second, LoadTime: 5 * time.Second,
 	})
 }
 
@@ -49,6 +53,7 @@ func (s Settings) Or(others Settings) Settings {
 		{&s.RefreshLag, others.RefreshLag},
 		{&s.ReadLag, others.ReadLag},
 		{&s.CutLag, others.CutLag},
+		{&s.ResumeLag, others.ResumeLag},
 		{&s.Skew, others.Skew},
 		{&s.LoadTime, others.LoadTime},
 	} {
@@ -74,6 +79,9 @@ type Pod struct {
 	Phase, Waiting string
 	// NodeReadySince is since when the pod's node is Ready; zero when it is not, or not known.
 	NodeReadySince time.Time
+	// Silences are the times for which that node gave no sign of life, oldest first, as far as somebody watched; one that lasts has
+	// no To.
+	Silences []history.Span
 	// Unmatched are the objects that the pod's pins name, and that its spec references by their own names all the same,
 	// sorted.
 	Unmatched []workload.Object

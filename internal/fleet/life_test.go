@@ -62,9 +62,11 @@ func (w *world) run() (life, bool) {
 	l.pod.Created = second(created, w.api)
 	l.pod.NodeReadySince = second(dawn.Add(-24*time.Hour), w.node)
 
+	w.silence(&l, created)
+
 	how := cut(w.IntN(3))
 	mounted := w.between(created, created.Add(5*time.Second))
-	mount := w.between(mounted.Add(-w.settings.ReadLag), mounted)
+	mount := w.between(w.known(mounted).Add(-w.settings.ReadLag), mounted)
 	ready, ended := mounted, mounted
 	if w.chance(30) {
 		ended = w.between(mounted, mounted.Add(40*time.Second))
@@ -72,7 +74,7 @@ func (w *world) run() (life, bool) {
 	} else {
 		how = connected // the first read proves that the node was connected after the creation
 	}
-	floor := created.Add(-w.settings.ReadLag)
+	floor := w.known(created).Add(-w.settings.ReadLag)
 	reading := w.between(ready, ready.Add(3*time.Second))
 	env := w.cached(floor, reading, how)
 	started := w.between(reading, reading.Add(5*time.Second))
@@ -142,13 +144,38 @@ func (w *world) stamped(l *life, created time.Time) time.Time {
 	return w.between(written, written.Add(3*time.Second))
 }
 
+// silence has the pod's node give no sign of life for a while or two, sometimes, as its Lease tells by the node's clock.
+func (w *world) silence(l *life, near time.Time) {
+	w.silences = nil
+	from := near.Add(w.upTo(20*time.Second) - w.upTo(90*time.Second))
+	for range w.IntN(5) - 2 {
+		to := from.Add(w.upTo(time.Minute))
+		w.silences = append(w.silences, history.Span{From: from, To: to})
+		l.pod.Silences = append(l.pod.Silences, history.Span{From: from.Add(w.node), To: to.Add(w.node)})
+		from = to.Add(w.upTo(40 * time.Second))
+	}
+	if n := len(l.pod.Silences); n > 0 && w.chance(10) {
+		l.pod.Silences[n-1].To, w.silences[n-1].To = time.Time{}, dawn.Add(1000*time.Hour)
+	}
+}
+
+// known is the moment as of which a kubelet surely knows the state at another.
+func (w *world) known(at time.Time) time.Time {
+	for _, s := range slices.Backward(w.silences) {
+		if s.From.Before(at) && !s.To.Add(w.settings.ResumeLag).Before(at) {
+			at = s.From
+		}
+	}
+	return at
+}
+
 // cached is the moment whose state a kubelet serves at another, given the moment whose state it served before.
 func (w *world) cached(before, at time.Time, how cut) time.Time {
-	oldest := at.Add(-w.settings.ReadLag)
+	oldest := w.known(at).Add(-w.settings.ReadLag)
 	switch how {
 	case connected:
 	case unnoticed:
-		oldest = at.Add(-max(w.settings.CutLag, w.settings.ReadLag))
+		oldest = earlier(oldest, at.Add(-max(w.settings.CutLag, w.settings.ReadLag)))
 	case noticed:
 		oldest = before
 	}
@@ -166,7 +193,8 @@ func (w *world) file(l life, mount, reading, started time.Time, how cut, restart
 	}
 	if l.reads && l.use.Refreshed {
 		at = l.now
-		oldest = at.Add(-w.settings.RefreshLag - w.settings.LoadTime - max(w.settings.CutLag, w.settings.ReadLag))
+		served := at.Add(-w.settings.RefreshLag - w.settings.LoadTime)
+		oldest = earlier(served.Add(-max(w.settings.CutLag, w.settings.ReadLag)), w.known(served).Add(-w.settings.ReadLag))
 		if w.back.After(oldest) {
 			oldest = mount
 		}

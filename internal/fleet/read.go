@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	"tidemark.dev/tidemark/internal/digest"
@@ -54,7 +55,7 @@ func (r *reader) of(use workload.Consumption, live bool) read {
 	if reloads {
 		out.To = later(out.To, r.fleet.Now.Add(r.fleet.Settings.Skew))
 	}
-	out.doubt = r.doubt()
+	out.doubt = r.doubt(out.Span)
 	return out
 }
 
@@ -65,6 +66,8 @@ func (r *reader) of(use workload.Consumption, live bool) read {
 // A pod with the very stamp that was written last was created after that write, unless its own creation says otherwise.
 // The time of the write is by the clock of the history and not truncated, so it is the sharper bound for the first pods of
 // a rollout: where content is quiet for ReadLag before its stamp is written, they cannot have read what was before it.
+//
+// A kubelet that had been cut off may give the pod what it knew before, of an object that another pod there uses.
 func (r *reader) podFrom() time.Time {
 	s := r.fleet.Settings
 	from := r.pod.Created.Add(-s.Skew)
@@ -72,7 +75,20 @@ func (r *reader) podFrom() time.Time {
 	if !written.IsZero() && r.pod.Stamp == r.fleet.Record.Stamp && !written.After(r.pod.Created.Add(apiSecond+s.Skew)) {
 		from = later(from, written)
 	}
-	return from.Add(-s.ReadLag)
+	return r.known(from).Add(-s.ReadLag)
+}
+
+// known is the moment from which on a kubelet surely knew what was applied, of what it serves at a moment or later: that moment,
+// or the last sign of life before a silence of its node that had not ended long before.
+func (r *reader) known(at time.Time) time.Time {
+	s := r.fleet.Settings
+	for _, silence := range slices.Backward(r.pod.Silences) {
+		began, over := silence.From.Add(-s.Skew), silence.To.Add(s.Skew+s.ResumeLag)
+		if began.Before(at) && (silence.To.IsZero() || !over.Before(at)) {
+			at = began
+		}
+	}
+	return at
 }
 
 // stampWritten is when the stamp of the record was written; zero when the record does not tell, or when something else was
@@ -121,7 +137,8 @@ func (r *reader) files(use workload.Consumption, reloads bool) history.Span {
 // everything since the pod's first read.
 func (r *reader) after(event time.Time, lag time.Duration) time.Time {
 	s := r.fleet.Settings
-	from := event.Add(-s.Skew - lag - max(s.CutLag, s.ReadLag))
+	served := event.Add(-s.Skew - lag)
+	from := earlier(served.Add(-max(s.CutLag, s.ReadLag)), r.known(served).Add(-s.ReadLag))
 	first := r.podFrom()
 	if !from.After(first) {
 		return first
@@ -144,11 +161,13 @@ func (r *reader) before(event time.Time) bool {
 	return !event.IsZero() && !event.After(r.container.Started.Add(apiSecond))
 }
 
-// doubt says why a later start in a pod is known no better than from the pod's own creation.
-func (r *reader) doubt() string {
+// doubt says why a start is known no better than from the pod's own creation, or from before it.
+func (r *reader) doubt(over history.Span) string {
 	switch {
 	case r.cut:
 		return "node " + r.pod.Node + " was not ready all the while"
+	case slices.ContainsFunc(r.pod.Silences, func(silence history.Span) bool { return silence.From.After(over.From) && silence.From.Before(over.To) }):
+		return "node " + r.pod.Node + " gave no sign of life for a while"
 	case r.container.Restarts > 0 && !r.restarted():
 		return "it is not known when the run before ended"
 	}

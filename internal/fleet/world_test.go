@@ -29,6 +29,8 @@ type world struct {
 	seen   []time.Time
 	diedAt time.Time // when the controller ended; zero when it lives
 	back   time.Time // since when a node that was cut off is connected again
+	// silences are the times for which the node gave no sign of life, oldest first.
+	silences []history.Span
 }
 
 // state is what the object is from a moment on.
@@ -49,7 +51,8 @@ func newWorld(r *rand.Rand) *world {
 	w := &world{Rand: r, spaced: r.IntN(4) == 0, crowded: r.IntN(5) == 0}
 	w.settings = Settings{
 		RefreshLag: w.upTo(time.Minute), ReadLag: w.upTo(4 * time.Second), CutLag: w.upTo(30 * time.Second),
-		Skew: w.upTo(2 * time.Second), LoadTime: w.upTo(5 * time.Second),
+		ResumeLag: w.upTo(30 * time.Second),
+		Skew:      w.upTo(2 * time.Second), LoadTime: w.upTo(5 * time.Second),
 	}
 	w.lag = w.upTo(5 * time.Second)
 	for _, c := range []*time.Duration{&w.api, &w.node, &w.controller, &w.reader} {

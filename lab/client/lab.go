@@ -35,7 +35,7 @@ type Options struct {
 	Kubeconfig             string        // file to write; default: in the lab's directory, see Lab.Kubeconfig
 	SyncFrequency          time.Duration // how long an edit may take to reach mounted files; default 2s
 	CrashLoopMax           time.Duration // cap of the back-off between restarts; default 2s
-	NodeMonitorGracePeriod time.Duration // silence after which a node is NotReady; default 12s
+	NodeMonitorGracePeriod time.Duration // silence after which a node is NotReady; default 12s. Nodes renew their Leases every sixth of it
 	EvictionDelay          time.Duration // how long pods stay bound to a NotReady node; default 300s
 	FeatureGates           map[string]bool
 }

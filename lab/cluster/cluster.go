@@ -145,6 +145,7 @@ func (c *Cluster) startNode(ctx context.Context, index int) error {
 		Directory:       filepath.Join(c.options.Directory, fmt.Sprintf("n%d", index)),
 		SyncFrequency:   c.options.SyncFrequency,
 		CrashLoopMaxGap: c.options.CrashLoopMaxGap,
+		LeaseDuration:   c.options.NodeMonitorGracePeriod * 2 / 3,
 		ControlPlane:    c.controlPlane,
 		Admin:           c.admin,
 		Starts:          &c.starts,

@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"tidemark.dev/tidemark/lab/client"
 	"tidemark.dev/tidemark/lab/client/labtest"
+	"tidemark.dev/tidemark/test/scenario"
 )
 
 // worlds is how many there are in a short run, with eight workloads each, and soakWorlds in a long one.
@@ -54,8 +56,12 @@ func run(t *testing.T, l *land, name string, short, long int) *court {
 		count = soakWorlds
 	}
 	l.random = rand.New(rand.NewPCG(course.seed, 0))
+	v := venue{t, labtest.Start(t, client.Options{Nodes: nodes})} // whose nodes are soon missed
+	if err := scenario.Install(t.Context(), v.lab); err != nil {
+		t.Fatal(err)
+	}
 	for i := range count {
-		l.worlds = append(l.worlds, newWorld(open(t, fmt.Sprintf("evidence-%s-%d", name, i+1), ""), l))
+		l.worlds = append(l.worlds, newWorld(v.open(fmt.Sprintf("evidence-%s-%d", name, i+1), ""), l))
 	}
 	l.start()
 	t.Cleanup(func() {

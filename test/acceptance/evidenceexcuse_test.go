@@ -31,6 +31,10 @@ func (j *judge) excuse(s statement, start wire.Start) {
 		excused["on a node that was not ready, which a machine that is too busy makes of one that nobody cut off"]++
 		return
 	}
+	if slices.ContainsFunc(j.silences[s.node], func(q history.Span) bool { return q.From.Before(to) && (q.To.IsZero() || q.To.Add(stale).After(from)) }) {
+		excused["on a node that gave no sign of life for a while, because it was cut off or the machine is too busy"]++
+		return
+	}
 	if slices.ContainsFunc(j.unled, func(u history.Span) bool { return !from.After(u.To) && !to.Before(u.From) }) {
 		excused["while no controller led, because one had given up on a machine that is too busy"]++
 		return

@@ -89,8 +89,9 @@ type judge struct {
 
 // tally counts the statements by one set of margins.
 type tally struct {
-	// stale are those of pods that came to a node that served old content: docs/design/0003-evidence.md says that what the
-	// first start in a pod reads is no older than the pod, less a margin that does not hold there. Idle are those of
+	// stale are those of pods that came to a node which served old content, of which the controller could not know:
+	// docs/design/0003-evidence.md says that what the first start in a pod reads is no older than the pod, less a margin that
+	// does not hold there. Idle are those of
 	// containers that did not run, young those of containers that had only just started; only where steps are apart are
 	// these left out of what is known and what is not.
 	known, unmatched, stale, idle, young int
@@ -119,6 +120,7 @@ func newCourt(l *land) *court {
 // look asks for the status by the margins that ship and by those of the lab, and compares both with the record.
 func (c *court) look() {
 	c.stage().t.Helper()
+	c.hear()
 	for name, settings := range map[string]fleet.Settings{asShipped: {}, ofLab: c.margins} {
 		list := c.status(settings)
 		for _, j := range c.judges {
@@ -247,7 +249,7 @@ func (j *judge) settle(running []wire.Container) {
 	for _, s := range j.open {
 		start, n := j.startOf(s, running)
 		switch {
-		case n == 1 && j.wasCutAt(start.Node, j.born(start)):
+		case n == 1 && j.wasCutUnnoticed(start.Node, j.born(start), s.said):
 			j.court.count[s.margins].stale++
 		case n == 1 && s.Digest == "":
 			j.excuse(s, start)
@@ -399,7 +401,7 @@ func (c *court) report() {
 		}
 		t.Log(out.String())
 	}
-	t.Logf("wrong: %d", c.wrong)
+	t.Logf("wrong: %d; cuts that had to be noticed: %d of %d", c.wrong, c.noticedCuts, len(c.cuts))
 }
 
 func (n *tally) notKnown() int {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/fleet"
 	"tidemark.dev/tidemark/internal/history"
 	"tidemark.dev/tidemark/test/scenario"
@@ -30,6 +31,8 @@ type land struct {
 	past     []string
 
 	program *scenario.Controller
+	// started is when it was started.
+	started time.Time
 	// alive is when the controller was last seen to run; unled are the times in which none led because one had given up.
 	alive time.Time
 	unled []history.Span
@@ -39,6 +42,10 @@ type land struct {
 	// cuts are the times for which nodes were cut off, oldest first; the last may be cut off still, since the round cutSince.
 	cuts     []cut
 	cutSince int
+	// silences are those of nodes that the controller knows.
+	silences history.Silences
+	// noticedCuts is how many cuts the controller had to notice.
+	noticedCuts int
 }
 
 // stage is the first world's scene, for what concerns all of them.
@@ -201,6 +208,8 @@ func (l *land) uncordon() bool {
 type cut struct {
 	node     string
 	from, to time.Time
+	// watched is the controller that led from before its beginning; nil when none surely did.
+	watched *scenario.Controller
 }
 
 // cutNow is the node that is cut off, "" when none is.
@@ -217,7 +226,11 @@ func (l *land) cutOff() bool {
 	}
 	s := l.stage()
 	node := pick(l.random, s.Lab.Nodes())
-	l.cuts, l.cutSince = append(l.cuts, cut{node: node, from: time.Now()}), l.round
+	c := cut{node: node, from: time.Now()}
+	if l.down == 0 && time.Since(l.started) > takesOver {
+		c.watched = l.program
+	}
+	l.cuts, l.cutSince = append(l.cuts, c), l.round
 	s.must(s.Lab.Partition(s.t.Context(), node))
 	return true
 }
@@ -244,11 +257,49 @@ func (l *land) wasCutSince(node string, at time.Time) bool {
 	})
 }
 
-// wasCutAt is wasCutSince at the time only.
-func (l *land) wasCutAt(node string, at time.Time) bool {
+const (
+	// takesOver is how long a controller may take to lead that is started after another was killed.
+	takesOver = 40 * time.Second
+	// learns is how long the history may take to have a silence of a node, from its end.
+	learns = 15 * time.Second
+	// missed is how long a node of this lab is cut off at least when its silence is noticed: two renewals of its Lease are missing.
+	missed = 5 * time.Second
+)
+
+// wasCutUnnoticed reports whether the node was cut off at the time, or served what it knew before it was, and the controller could not
+// know that when it was said: it had not heard of it yet, none led all the while, or it was too short.
+func (l *land) wasCutUnnoticed(node string, at, said time.Time) bool {
 	return slices.ContainsFunc(l.cuts, func(c cut) bool {
-		return c.node == node && at.After(c.from) && (c.to.IsZero() || at.Before(c.to.Add(stale)))
+		return c.node == node && at.After(c.from) && (c.to.IsZero() || at.Before(c.to.Add(stale))) &&
+			(c.to.IsZero() || said.Before(c.to.Add(learns)) || !l.noticed(c))
 	})
+}
+
+// noticed reports whether the controller knows of a silence of the node when it was cut off.
+func (l *land) noticed(c cut) bool {
+	return slices.ContainsFunc(l.silences[c.node], func(s history.Span) bool {
+		return s.From.Before(c.to) && (s.To.IsZero() || s.To.After(c.from))
+	})
+}
+
+// hear reads which silences of nodes the controller knows. It must know those that it watched from their beginning to their end.
+func (l *land) hear() {
+	s := l.stage()
+	var err error
+	l.silences, err = cluster.ReadSilences(s.t.Context(), s.API, scenario.SystemNamespace)
+	s.must(err)
+	for i := range l.cuts {
+		c := &l.cuts[i]
+		if c.to.IsZero() || time.Since(c.to) < learns || c.watched == nil {
+			continue
+		}
+		if c.watched == l.program && l.down == 0 && !l.ended() && c.to.Sub(c.from) > missed {
+			if l.noticedCuts++; !l.noticed(*c) {
+				s.t.Errorf("%s was cut off from %v to %v, and of its silences the controller knows only %v", c.node, c.from, c.to, l.silences[c.node])
+			}
+		}
+		c.watched = nil // judged once
+	}
 }
 
 // controllerFlags let rollouts happen as often as they are wanted.
@@ -256,9 +307,9 @@ var controllerFlags = []string{"--storm-rolls=0"}
 
 func (l *land) start() {
 	s := l.stage()
-	c, err := scenario.Start(s.t.Context(), shared.lab, scenario.Program{Binary: shared.binary, Flags: controllerFlags})
+	c, err := scenario.Start(s.t.Context(), s.Lab, scenario.Program{Binary: shared.binary, Flags: controllerFlags})
 	s.must(err)
-	l.program, s.controller, l.down = c, c, 0
+	l.program, s.controller, l.down, l.started = c, c, 0, time.Now()
 }
 
 // ended reports whether the controller gave up because it could not renew its Lease, as it must on a machine that is too busy.

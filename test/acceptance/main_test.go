@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -28,6 +29,9 @@ const (
 	// parallel is as good as no limit: a test waits for its turn or for a place, and takes none from those that wait for the other.
 	parallel = "1000"
 )
+
+// labOptions are those of the labs on which no node is cut off for long: one that is silent on a busy machine is not to be taken for lost.
+var labOptions = client.Options{Nodes: nodes, NodeMonitorGracePeriod: time.Minute}
 
 // suite is what the tests of the package share: a lab with one controller, on which most keep out of each other's way by
 // namespaces, and a few labs for those that need one alone.
@@ -126,7 +130,7 @@ func (p *place) open() (*client.Lab, error) {
 		return p.lab, nil
 	}
 	ctx := context.Background() // the lab outlives the test
-	lab, err := client.Start(ctx, client.Options{Nodes: nodes})
+	lab, err := client.Start(ctx, labOptions)
 	if err != nil {
 		return nil, err
 	}

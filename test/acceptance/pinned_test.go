@@ -23,7 +23,7 @@ import (
 func (e *estate) open(binary string) error {
 	e.start.Do(func() {
 		ctx := context.Background() // it outlives the test
-		if e.lab, e.err = client.Start(ctx, client.Options{Nodes: nodes}); e.err != nil {
+		if e.lab, e.err = client.Start(ctx, labOptions); e.err != nil {
 			return
 		}
 		if e.err = scenario.InstallPin(ctx, e.lab); e.err != nil {

@@ -35,7 +35,7 @@ func (n *Node) configuration(server serverFiles) (*kubeletconfig.KubeletConfigur
 	c.RegisterNode = true
 	c.SyncFrequency.Duration = n.options.SyncFrequency
 	c.NodeStatusUpdateFrequency.Duration = 4 * time.Second
-	c.NodeLeaseDurationSeconds = 8
+	c.NodeLeaseDurationSeconds = int32(n.options.LeaseDuration.Seconds())
 	c.CrashLoopBackOff.MaxContainerRestartPeriod = &metav1.Duration{Duration: n.options.CrashLoopMaxGap}
 	c.ConfigMapAndSecretChangeDetectionStrategy = kubeletconfig.WatchChangeDetectionStrategy
 	c.MaxPods = 250

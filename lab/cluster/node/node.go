@@ -37,6 +37,7 @@ type Options struct {
 
 	SyncFrequency   time.Duration // how long a change of a mounted ConfigMap may take to reach the files
 	CrashLoopMaxGap time.Duration // cap of the back-off between restarts
+	LeaseDuration   time.Duration // of the node's Lease, which the kubelet renews every quarter of it
 
 	ControlPlane *controlplane.ControlPlane
 	Admin        kubernetes.Interface // acts for the lab, not for the node

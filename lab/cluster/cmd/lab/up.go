@@ -48,7 +48,7 @@ func newUpCommand() *cobra.Command {
 	flags.StringVar(&o.cluster.Log, "log", "", "file for the log of every component (default: in the directory)")
 	flags.DurationVar(&o.cluster.SyncFrequency, "sync-frequency", 2*time.Second, "how long an edit may take to reach mounted files")
 	flags.DurationVar(&o.cluster.CrashLoopMaxGap, "crash-loop-max", 2*time.Second, "cap of the back-off between restarts of a container; 1s to 300s")
-	flags.DurationVar(&o.cluster.NodeMonitorGracePeriod, "node-monitor-grace-period", 12*time.Second, "silence after which a node is NotReady; above 8s")
+	flags.DurationVar(&o.cluster.NodeMonitorGracePeriod, "node-monitor-grace-period", 12*time.Second, "silence after which a node is NotReady; nodes renew their Leases every sixth of it")
 	flags.DurationVar(&o.cluster.EvictionDelay, "eviction-delay", 300*time.Second, "how long pods that do not say otherwise stay bound to a NotReady node")
 	flags.StringVar(&o.cluster.FeatureGates, "feature-gates", "PodCertificateRequest=false,PodsAPI=false", "`Name=bool,...` for all components")
 	flags.BoolVar(&o.dieWithParent, "die-with-parent", false, "also stop when standard input ends")
