@@ -75,11 +75,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	pods, err := podCache(mgr)
-	if err != nil {
-		return nil, err
-	}
-	leases, err := nodeLeases(mgr, o)
+	pods, leases, err := leaderCaches(mgr, o)
 	if err != nil {
 		return nil, err
 	}
@@ -194,6 +190,15 @@ func podCache(mgr manager.Manager) (cache.Cache, error) {
 		return nil, fmt.Errorf("make cache of pods: %w", err)
 	}
 	return pods, nil
+}
+
+// leaderCaches makes those that only a leader fills.
+func leaderCaches(mgr manager.Manager, o Options) (pods, leases cache.Cache, err error) {
+	if pods, err = podCache(mgr); err != nil {
+		return nil, nil, err
+	}
+	leases, err = nodeLeases(mgr, o)
+	return pods, leases, err
 }
 
 // nodeLeases makes a cache of its own for the Leases by which nodes give their signs of life: the manager's is for Tidemark's own. It is

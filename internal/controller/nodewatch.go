@@ -49,8 +49,8 @@ type sign struct {
 	limit time.Duration
 }
 
-func newNodeWatch(leases cache.Cache, c client.Client, clock clock.Clock, log logr.Logger, h *historian) *nodeWatch {
-	return &nodeWatch{leases: leases, client: c, clock: clock, log: log, historian: h, last: map[string]sign{}}
+func newNodeWatch(leases cache.Cache, c client.Client, passing clock.Clock, log logr.Logger, h *historian) *nodeWatch {
+	return &nodeWatch{leases: leases, client: c, clock: passing, log: log, historian: h, last: map[string]sign{}}
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
