@@ -92,7 +92,8 @@ type Release struct {
 	Deployed int64 `json:"deployed,omitempty"`
 	// Residue are older revisions that have remained pending, which hinders nobody.
 	Residue []int64 `json:"residue,omitempty"`
-	// Deploy is what the Lease of the release's guard tells; absent when there is none.
+	// Deploy is what the Lease of the release's guard tells; absent when there is none, and when what is under way is somebody else's for
+	// certain.
 	Deploy *Deploy `json:"deploy,omitempty"`
 	// Next is what Tidemark does about it by itself: "none" or "report", or "forward" where the policy that was asked about does so.
 	Next string `json:"next"`

@@ -78,6 +78,9 @@ func TestNobodyIsShownToHaveStartedWhatSomebodyElseDid(t *testing.T) {
 	if starter, heartbeat, job := one.deployText(); starter != none || heartbeat != none || job != none {
 		t.Errorf("%s is %s: started by %s, heartbeat %s, job %s", one.verdict.Newest.Status, one.verdict.State, starter, heartbeat, job)
 	}
+	if d := one.document().Deploy; d != nil {
+		t.Errorf("as JSON %s is %s, of the deploy %+v", one.verdict.Newest.Status, one.verdict.State, d)
+	}
 }
 
 func TestReleasesAreNamedOrNotThere(t *testing.T) {

@@ -108,7 +108,7 @@ func (r judgedRelease) document() v1.Release {
 	return v1.Release{
 		Namespace: r.Namespace, Name: r.Name, Revision: v.Newest.Number, Status: string(v.Newest.Status), Updated: seconds(v.Newest.Created),
 		State: string(v.State), Reason: v.Reason, Operation: string(v.Operation), PendingSince: seconds(v.Since), Deployed: v.Good,
-		Residue: v.Residue, Deploy: deployDocument(r.Lease), Next: string(r.plan.Action), Why: r.plan.Why,
+		Residue: v.Residue, Deploy: deployDocument(r.Teller(v)), Next: string(r.plan.Action), Why: r.plan.Why,
 	}
 }
 
