@@ -133,12 +133,18 @@ func TestWorkloadsOfOneNameInTwoGroupsHaveSeriesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	o := newObservatory(t)
-	other := drained(now, 0, 3)
-	other.Kind.GroupVersionKind.Group = "apps.example.org"
-	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{drained(now, 18, 6), other}}
+	added := func(group, kind string, applied int) cluster.Workload {
+		w := drained(now, 0, applied)
+		w.Kind.Group, w.Kind.GroupVersionKind.Kind = group, kind
+		return w
+	}
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{
+		drained(now, 18, 6), added("apps.example.org", "Deployment", 3), added("a.example.org", "Machine", 3), added("b.example.org", "Machine", 3),
+	}}
 	o.look(t.Context())
 	if got := gauged(t, o.registry, "tidemark_fleet_versions"); !maps.Equal(got, map[string]float64{
 		"Deployment,sender,mail": 2, "Deployment.apps.example.org,sender,mail": 1,
+		"Machine.a.example.org,sender,mail": 1, "Machine.b.example.org,sender,mail": 1,
 	}) {
 		t.Errorf("versions are %v", got)
 	}

@@ -73,22 +73,23 @@ func (m *Metrics) missingRight(gvk schema.GroupVersionKind, verb string, on bool
 	m.missingRights.WithLabelValues(gvk.GroupKind().String(), verb).Set(boolean(on))
 }
 
-// kindLabel is a workload's kind as people name it: with its group where that is not the group of the built-in kind of this name,
-// as with "StatefulSet.apps.kruise.io". Of two workloads of one name in both groups each has its own series.
+// kindLabel is a workload's kind as people name it: alone where it is a built-in kind, else with its group, as with
+// "StatefulSet.apps.kruise.io". Of two workloads of one name and kind in two groups each has its own series; and no series gets another
+// name because a kind is added.
 func kindLabel(gvk schema.GroupVersionKind) string {
-	if group, builtin := builtinGroups[gvk.Kind]; builtin && group != gvk.Group {
-		return gvk.GroupKind().String()
+	if builtinKinds[gvk.GroupKind()] {
+		return gvk.Kind
 	}
-	return gvk.Kind
+	return gvk.GroupKind().String()
 }
 
-// builtinGroups are the groups of the built-in kinds, by their names.
-var builtinGroups = func() map[string]string {
-	groups := map[string]string{}
+// builtinKinds are the built-in kinds.
+var builtinKinds = func() map[schema.GroupKind]bool {
+	kinds := map[schema.GroupKind]bool{}
 	for _, k := range cluster.BuiltinKinds() {
-		groups[k.GroupVersionKind.Kind] = k.Group
+		kinds[k.GroupKind()] = true
 	}
-	return groups
+	return kinds
 }()
 
 func (m *Metrics) rolled(id ID) { m.rolls.WithLabelValues(kindLabel(id.GVK), id.Namespace).Inc() }

@@ -250,7 +250,7 @@ func TestAStampThatTheDefinitionOfAKindPrunesIsSaidAndNotFoughtFor(t *testing.T)
 	s.set("web", "MODE", "two")
 
 	s.tells("machines/fleet", "StampLost", "spec.machine.template.metadata")
-	s.metricIs(`tidemark_write_errors_total{cause="stamplost",kind="Machines"}`, 1)
+	s.metricIs(`tidemark_write_errors_total{cause="stamplost",kind="Machines.example.tidemark.dev"}`, 1)
 	s.metricIs(`tidemark_records_total{reason="NewTemplate"}`, 1)
 	s.caughtUp()
 	before := s.get("machines/fleet").GetResourceVersion()
@@ -258,7 +258,7 @@ func TestAStampThatTheDefinitionOfAKindPrunesIsSaidAndNotFoughtFor(t *testing.T)
 	if now := s.get("machines/fleet").GetResourceVersion(); now != before {
 		t.Errorf("it was written again: resourceVersion %s, before %s", now, before)
 	}
-	s.metricIs(`tidemark_write_errors_total{cause="stamplost",kind="Machines"}`, 1)
+	s.metricIs(`tidemark_write_errors_total{cause="stamplost",kind="Machines.example.tidemark.dev"}`, 1)
 	s.metricIs("tidemark_rolling", 0)
 	if events := s.events("machines/fleet", "ConfigurationRolled"); len(events) > 0 {
 		t.Errorf("it is said to roll: %q", events)
