@@ -30,7 +30,7 @@ func NewDeployMetrics(registry prometheus.Registerer) (*DeployMetrics, error) {
 	return m, nil
 }
 
-// show shows what a look at the releases found; of all others nothing.
+// show shows what is known of the releases after a look; of all others nothing.
 func (m *DeployMetrics) show(all []deploy) {
 	m.pending.Reset()
 	m.undecided.Reset()

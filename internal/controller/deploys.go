@@ -79,7 +79,9 @@ type deploys struct {
 	said map[types.NamespacedName]string
 	// recovered is when each release was recovered by this process, by the API server's clock: a record that tells it may be gone.
 	recovered map[types.NamespacedName]time.Time
-	failure   string
+	// known are the releases as of the last look; those of a namespace that could not be read, as they were before.
+	known   []deploy
+	failure string
 }
 
 type heard struct {
@@ -124,7 +126,7 @@ func (d *deploys) Start(ctx context.Context) error {
 }
 
 // look looks once at all releases on which something is under way, and returns what it found. A namespace that cannot be read stops
-// no other.
+// no other, and what was known of its releases stays.
 func (d *deploys) look(ctx context.Context) []deploy {
 	wanted, err := d.underWay(ctx)
 	if err != nil {
@@ -133,20 +135,7 @@ func (d *deploys) look(ctx context.Context) []deploy {
 		}
 		return nil
 	}
-	var errs []error
-	var all []deploy
-	for _, namespace := range slices.Sorted(maps.Keys(wanted)) {
-		sight, err := helm.Survey{Client: d.Client, Now: d.Now, Namespace: namespace}.Find(ctx)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		for _, r := range slices.Concat(sight.Releases, sight.Unrecorded) {
-			if wanted[namespace][r.Name] {
-				all = append(all, deploy{Release: r})
-			}
-		}
-	}
+	all, unread, errs := d.read(ctx, wanted)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -155,14 +144,38 @@ func (d *deploys) look(ctx context.Context) []deploy {
 		errs = append(errs, err)
 	}
 	d.decide(all, stopped, err)
-	d.metrics.show(all)
+	d.known = slices.Concat(all, unread)
+	d.metrics.show(d.known)
 	d.tellPeople(all, len(errs) > 0)
 	for _, one := range all {
 		errs = append(errs, d.act(ctx, one))
 	}
-	d.forget(all)
+	d.forget(d.known)
 	d.failed(errors.Join(errs...))
 	return all
+}
+
+// read reads the releases that are wanted, namespace by namespace. Of a namespace that cannot be read, unread are those of its releases
+// that are wanted still, as they were known before.
+func (d *deploys) read(ctx context.Context, wanted map[string]map[string]bool) (all, unread []deploy, errs []error) {
+	for _, namespace := range slices.Sorted(maps.Keys(wanted)) {
+		sight, err := helm.Survey{Client: d.Client, Now: d.Now, Namespace: namespace}.Find(ctx)
+		if err != nil {
+			errs = append(errs, err)
+			for _, one := range d.known {
+				if one.Namespace == namespace && wanted[namespace][one.Name] {
+					unread = append(unread, one)
+				}
+			}
+			continue
+		}
+		for _, r := range slices.Concat(sight.Releases, sight.Unrecorded) {
+			if wanted[namespace][r.Name] {
+				all = append(all, deploy{Release: r})
+			}
+		}
+	}
+	return all, unread, errs
 }
 
 // underWay are the releases that have a record which is not settled, or a guard that has not said its end or whose command was

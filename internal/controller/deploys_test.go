@@ -38,6 +38,8 @@ type deployWatch struct {
 	registry *prometheus.Registry
 	// refuse makes a write fail.
 	refuse error
+	// unreadable makes lists of one namespace fail.
+	unreadable error
 	// written is when leases were last written, by their names: what is in memory does not date them.
 	written map[string]time.Time
 	// reads has how often each kind was read, by "get" and "list"; then is called after each read, where it is set.
@@ -73,6 +75,9 @@ func newDeployWatch(t *testing.T, policy release.Policy, objects ...client.Objec
 	inner := fake.NewClientBuilder().WithObjects(objects...).Build()
 	api := interceptor.NewClient(inner, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if w.unreadable != nil && slices.Contains(opts, client.ListOption(client.InNamespace("shop"))) {
+				return w.unreadable
+			}
 			err := noSecrets(ctx, c, list, opts...)
 			w.read("list", list, c)
 			return err
@@ -217,6 +222,29 @@ func TestWhateverIsPendingForLongIsReportedOnce(t *testing.T) {
 	}
 	if got := w.metric("tidemark_release_pending_seconds"); got != (40 * time.Minute).Seconds() {
 		t.Errorf("its age is %v", got)
+	}
+}
+
+// What nobody can read has not ended: neither its alert does, nor does its guard's silence count anew.
+func TestAReleaseThatCannotBeReadStaysWhatItWas(t *testing.T) {
+	w := newDeployWatch(t, release.PolicyReport, guarded("web")...)
+	w.pass(15 * time.Minute)
+	w.unreadable = errors.New("no route to host")
+	w.pass(5 * time.Minute)
+	if got := w.metric("tidemark_release_pending_seconds"); got != (15 * time.Minute).Seconds() {
+		t.Errorf("its age is %v", got)
+	}
+	w.unreadable = nil
+	if all := w.look(t.Context()); len(all) != 1 || all[0].verdict.State != release.Abandoned {
+		t.Errorf("it is %+v", all)
+	}
+	w.unreadable = errors.New("no route to host")
+	w.settle("web")
+	if err := w.Client.Delete(t.Context(), guardOf("web", "")); err != nil {
+		t.Fatal(err)
+	}
+	if w.look(t.Context()); len(w.known) > 0 {
+		t.Errorf("of what is settled is known %+v", w.known)
 	}
 }
 
