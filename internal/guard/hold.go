@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -34,26 +35,40 @@ type Hold struct {
 	mu      sync.Mutex
 	lease   *coordinationv1.Lease
 	renewed time.Time // when the last write that went through was begun
+	owed    []*note   // what is not known to be written
 }
 
+// note is something that a guard notes on its lease; noting it again changes nothing.
+type note struct{ put func(*coordinationv1.Lease) }
+
 // Started notes that the command starts, at this time by the API server's clock, and which revision it writes; 0 where that is
-// not known.
+// not known. What cannot be noted now comes with the next write.
 func (h *Hold) Started(ctx context.Context, revision int64) error {
-	return h.write(ctx, func(l *coordinationv1.Lease) {
-		l.Annotations[v1.AnnotationDeployBegan] = text(h.keeper.Server())
+	began := text(h.keeper.Server())
+	return h.note(ctx, func(l *coordinationv1.Lease) {
+		l.Annotations[v1.AnnotationDeployBegan] = began
 		if revision > 0 {
 			l.Annotations[v1.AnnotationDeployRevision] = strconv.FormatInt(revision, 10)
 		}
 	})
 }
 
-// Signalled notes the first signal that the guard got.
+// Signalled notes the first signal that the guard got. What cannot be noted now comes with the next write.
 func (h *Hold) Signalled(ctx context.Context, signal string) error {
-	return h.write(ctx, func(l *coordinationv1.Lease) {
+	signal += " " + text(h.keeper.Clock.Now())
+	return h.note(ctx, func(l *coordinationv1.Lease) {
 		if l.Annotations[v1.AnnotationDeploySignal] == "" {
-			l.Annotations[v1.AnnotationDeploySignal] = signal + " " + text(h.keeper.Clock.Now())
+			l.Annotations[v1.AnnotationDeploySignal] = signal
 		}
 	})
+}
+
+// note writes a note, or leaves it to the next write: a heartbeat, or the end.
+func (h *Hold) note(ctx context.Context, put func(*coordinationv1.Lease)) error {
+	h.mu.Lock()
+	h.owed = append(h.owed, &note{put})
+	h.mu.Unlock()
+	return h.write(ctx, func(*coordinationv1.Lease) {})
 }
 
 // Finish notes that the command has ended. Nothing is written with the lease afterwards.
@@ -143,7 +158,7 @@ const attempts = 5
 func (h *Hold) write(ctx context.Context, change func(*coordinationv1.Lease)) error {
 	var err error
 	for range attempts {
-		l, began := h.next(change)
+		l, began, notes := h.next(change)
 		err = h.keeper.Client.Update(ctx, l)
 		if apierrors.IsNotFound(err) { // somebody cleaned up
 			l.UID, l.ResourceVersion = "", ""
@@ -155,6 +170,7 @@ func (h *Hold) write(ctx context.Context, change func(*coordinationv1.Lease)) er
 			if !began.Before(h.renewed) {
 				h.lease, h.renewed = l, began
 			}
+			h.owed = slices.DeleteFunc(h.owed, func(n *note) bool { return slices.Contains(notes, n) })
 			h.mu.Unlock()
 			return nil
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err):
@@ -167,16 +183,20 @@ func (h *Hold) write(ctx context.Context, change func(*coordinationv1.Lease)) er
 	return fmt.Errorf("renew the lease of release %s: %w", h.deploy.Release, err)
 }
 
-func (h *Hold) next(change func(*coordinationv1.Lease)) (l *coordinationv1.Lease, began time.Time) {
+// next is the Lease as it is to be written, with the notes that are in it.
+func (h *Hold) next(change func(*coordinationv1.Lease)) (l *coordinationv1.Lease, began time.Time, notes []*note) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l, began = h.lease.DeepCopy(), h.keeper.Clock.Now()
+	l, began, notes = h.lease.DeepCopy(), h.keeper.Clock.Now(), slices.Clone(h.owed)
 	l.Spec.RenewTime = &metav1.MicroTime{Time: began}
 	if l.Annotations == nil {
 		l.Annotations = map[string]string{}
 	}
+	for _, n := range notes {
+		n.put(l)
+	}
 	change(l)
-	return l, began
+	return l, began, notes
 }
 
 // reread reads the Lease after a conflict, and finds out whether it is still this deploy's.

@@ -457,6 +457,33 @@ func TestAnOutageOfAMinuteIsHarmless(t *testing.T) {
 	}
 }
 
+func TestWhatCouldNotBeNotedComesWithTheNextWrite(t *testing.T) {
+	for name, next := range map[string]func(*stage, *Hold) error{
+		"a heartbeat": func(s *stage, h *Hold) error { return h.renew(s.t.Context(), patience) },
+		"the end": func(s *stage, h *Hold) error {
+			return h.Finish(s.t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 1})
+		},
+	} {
+		s := newStage(t)
+		h, _, err := s.take(deploy("a"), 0)
+		s.must(err)
+		s.cut.Store(true)
+		if started, signalled := h.Started(t.Context(), 7), h.Signalled(t.Context(), "SIGTERM"); started == nil || signalled == nil {
+			t.Fatalf("it was noted: %v, %v", started, signalled)
+		}
+		s.clock.Step(time.Minute)
+		s.cut.Store(false)
+		s.must(next(s, h))
+		if got := s.decoded(); got.Revision != 7 || !got.Began.Equal(noon) || got.Signal != "SIGTERM" || !got.Signalled.Equal(noon) {
+			t.Errorf("%s: lease %+v", name, got)
+		}
+		s.must(h.renew(t.Context(), patience))
+		if len(h.owed) > 0 {
+			t.Errorf("%s: %d notes are owed still", name, len(h.owed))
+		}
+	}
+}
+
 func TestALeaseThatAnotherTookIsLost(t *testing.T) {
 	s := newStage(t)
 	h, _, err := s.take(deploy("a"), 0)

@@ -147,7 +147,7 @@ func (r Run) signal(p *process.Process, s os.Signal) {
 	}
 }
 
-// note writes to the lease, where there is one, within the time there is for it.
+// note writes to the lease, where there is one, within the time there is for it. What a failure leaves out, the hold writes later.
 func (r Run) note(ctx context.Context, write func(context.Context, *Hold) error) error {
 	if r.Hold == nil {
 		return nil
