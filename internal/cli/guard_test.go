@@ -236,6 +236,46 @@ func TestAPendingReleaseIsNotDeployedTo(t *testing.T) {
 	}
 }
 
+// What the lease tells of the deploy before may be all that proves that deploy's death: it outlives a look that failed.
+func TestALeaseThatTellsOfALeftDeployIsGivenBackWhereReleasesCannotBeListed(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for name, c := range map[string]struct {
+		ended, status string
+		runs          bool
+	}{
+		"killed":    {"", "", false},
+		"failed":    {"2026-11-30T12:00:00Z", "1", false},
+		"succeeded": {"2026-11-30T12:00:00Z", "0", true},
+	} {
+		cluster := newGuardedCluster(t)
+		cluster.forbidden = []string{"secrets", "configmaps"}
+		duration := int32(1)
+		cluster.lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "prod", Name: "tidemark-deploy-web", ResourceVersion: "1", Labels: map[string]string{v1.LabelDeploy: "d1"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: time.Now().Add(-time.Hour)}}},
+			Annotations:   map[string]string{v1.AnnotationDeployBegan: "2026-11-30T11:00:00Z", v1.AnnotationDeployRevision: "2"},
+		}}
+		cluster.lease.Spec.LeaseDurationSeconds = &duration
+		if c.ended != "" {
+			cluster.lease.Annotations[v1.AnnotationDeployEnded], cluster.lease.Annotations[v1.AnnotationDeployExitStatus] = c.ended, c.status
+		}
+		code, out, errOut := cluster.guard("--", program(t, "echo ran"), "upgrade", "web", "./chart", "-n", "prod")
+		if c.runs {
+			if code != 0 || out != "ran\n" {
+				t.Errorf("%s: exit status %d, printed %q, said %q", name, code, out, errOut)
+			}
+			continue
+		}
+		if code != exitGuard || out != "" || !strings.Contains(errOut, "whether release prod/web is pending is not known (missing the right to list") {
+			t.Errorf("%s: exit status %d, printed %q, said %q", name, code, out, errOut)
+		}
+		a := cluster.lease.Annotations
+		if cluster.lease.Labels[v1.LabelDeploy] != "d1" || a[v1.AnnotationDeployRevision] != "2" || a[v1.AnnotationDeployExitStatus] != c.status {
+			t.Errorf("%s: the lease is %+v", name, cluster.lease)
+		}
+	}
+}
+
 // jobPlace has the guard run in container build of pod ci/job on node spot-1, which protects it from nothing.
 func (c *guardedCluster) jobPlace() guard.Place {
 	c.t.Helper()

@@ -30,6 +30,8 @@ func (o *guardOptions) preflight(ctx context.Context, r *guard.Run, d guard.Depl
 		return nil
 	case err != nil && ctx.Err() != nil:
 		return err
+	case err != nil && evident(before):
+		return fmt.Errorf("whether release %s is pending is not known (%w), and only the lease tells of the deploy before, which may have left it so: the command is not run", d.Release, err)
 	case err != nil:
 		o.remark(fmt.Sprintf("whether release %s is pending is not known: %v", d.Release, err))
 		return nil
@@ -54,6 +56,20 @@ func (o *guardOptions) preflight(ctx context.Context, r *guard.Run, d guard.Depl
 	}
 	r.Revision = p.Next(newest)
 	return nil
+}
+
+// evident reports whether the lease, before this guard took it, told of a deploy that may have left its release pending: of its death
+// there is no other evidence, and the end of another command would replace it.
+func evident(before *helm.Before) bool {
+	switch {
+	case before == nil:
+		return false
+	case before.Lease == nil:
+		return before.Problem != ""
+	case before.Lease.Finished == nil:
+		return true
+	}
+	return before.Lease.Finished.ExitStatus != 0 && !before.Lease.Began.IsZero()
 }
 
 // request is what the preflight may do about the release, with the limits that the guarded helm has.
