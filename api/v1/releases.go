@@ -45,6 +45,9 @@ const (
 	// AnnotationDeployBefore are the deploys of the last day, at most five, that did not end by themselves and whose Lease another
 	// guard took: a JSON list of [FormerDeploy], the oldest first. Their starters are told from it what became of them.
 	AnnotationDeployBefore = Domain + "/deploy-before"
+	// AnnotationDeployWritten is when the deploy itself wrote its Lease last, in RFC 3339 by the API server's clock, where another guard
+	// has put the Lease back since; absent otherwise.
+	AnnotationDeployWritten = Domain + "/deploy-written"
 )
 
 // AnnotationRecovered is, on Helm's record of a revision, when the controller marked the revision failed by itself, in RFC 3339 by the

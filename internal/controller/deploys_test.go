@@ -386,6 +386,25 @@ func TestASilentGuardIsNeitherAliveNorDeadUntilItWasWatched(t *testing.T) {
 	}
 }
 
+// A guard that refused has put back the lease that it had taken. Its write is no sign of life of the deploy before.
+func TestALeaseThatWasGivenBackDoesNotTellThatItsGuardLives(t *testing.T) {
+	w := newDeployWatch(t, release.PolicyReport, guarded("web")...)
+	w.written = map[string]time.Time{v1.DeployLeasePrefix + "web": noon}
+	w.pass(15 * time.Minute)
+	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1.AnnotationDeployWritten, noon.Format(time.RFC3339))
+	if err := w.Client.Patch(t.Context(), guardOf("web", ""), client.RawPatch("application/merge-patch+json", []byte(body))); err != nil {
+		t.Fatal(err)
+	}
+	w.written[v1.DeployLeasePrefix+"web"] = w.clock.Now()
+	if one := w.look(t.Context())[0]; !one.watched || one.verdict.State != release.Unknown || !one.keeps(one.abandoned()) {
+		t.Errorf("it is %s: %s", one.verdict.State, one.verdict.Reason)
+	}
+	w.pass(4 * time.Minute)
+	if one := w.look(t.Context())[0]; one.verdict.State != release.Abandoned {
+		t.Errorf("after the lease's duration it is %s: %s", one.verdict.State, one.verdict.Reason)
+	}
+}
+
 func TestManyGuardsThatFallSilentTogetherAreOneIncident(t *testing.T) {
 	for count, want := range map[int]string{3: "failed", 4: "pending-upgrade"} {
 		var objects []client.Object

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/helmrecord"
 	"tidemark.dev/tidemark/internal/release"
 )
 
@@ -83,13 +85,18 @@ func (h *Hold) Finish(ctx context.Context, outcome release.Outcome) error {
 }
 
 // GiveBack ends a deploy whose command was not started. What the lease said of a deploy before is evidence of that one, ended or
-// not, and stands again: what it left pending may still be pending, and its starter not told.
+// not, and stands again: what it left pending may still be pending, and its starter not told. That this guard writes it is no sign of
+// life of that deploy, so the Lease says when that one wrote it last.
 func (h *Hold) GiveBack(ctx context.Context, outcome release.Outcome) error {
 	if h.former == nil {
 		return h.Finish(ctx, outcome)
 	}
 	return h.write(ctx, func(l *coordinationv1.Lease) {
-		l.Labels, l.Annotations, l.Spec = h.former.Labels, h.former.Annotations, h.former.Spec
+		l.Labels, l.Annotations, l.Spec = h.former.Labels, maps.Clone(h.former.Annotations), h.former.Spec
+		at := helmrecord.Written(h.former)
+		if _, before := l.Annotations[v1.AnnotationDeployWritten]; !before && !at.IsZero() {
+			metav1.SetMetaDataAnnotation(&l.ObjectMeta, v1.AnnotationDeployWritten, text(at))
+		}
 	})
 }
 
@@ -192,6 +199,7 @@ func (h *Hold) next(change func(*coordinationv1.Lease)) (l *coordinationv1.Lease
 	if l.Annotations == nil {
 		l.Annotations = map[string]string{}
 	}
+	delete(l.Annotations, v1.AnnotationDeployWritten) // this is the deploy itself
 	for _, n := range notes {
 		n.put(l)
 	}

@@ -533,18 +533,27 @@ func TestWhatALeaseToldOfAnUnfinishedDeployIsGivenBack(t *testing.T) {
 	s.must(err)
 	s.must(first.Started(t.Context(), 7))
 	want := s.decoded()
-	s.clock.Step(time.Hour)
-	second, _, err := s.take(deploy("b"), 0)
-	s.must(err)
-	s.must(second.GiveBack(t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 125}))
-	got := s.decoded()
-	got.ResourceVersion, got.Written = want.ResourceVersion, want.Written
-	if got != want {
-		t.Errorf("lease %+v, want %+v", got, want)
+	for range 2 { // given back again it is no fresher
+		s.clock.Step(time.Hour)
+		second, _, err := s.take(deploy("b"), 0)
+		s.must(err)
+		if s.read().Annotations[v1.AnnotationDeployWritten] != "" {
+			t.Error("the deploy that has the lease is told to have written it before")
+		}
+		s.must(second.GiveBack(t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 125}))
+		got := s.decoded()
+		want.ResourceVersion, want.Unchanged = got.ResourceVersion, s.clock.Since(noon)
+		if got.Written = got.Written.UTC(); got != want {
+			t.Errorf("lease %+v, want %+v", got, want)
+		}
+	}
+	s.must(first.renew(t.Context(), patience)) // it was stopped, and goes on
+	if got := s.decoded(); got.Unchanged != 0 || !got.Written.Equal(s.clock.Now()) {
+		t.Errorf("a lease that its guard renewed was written at %s, %s ago", got.Written, got.Unchanged)
 	}
 	// Of a deploy that ended as well: it proves that what it left pending is dead.
 	s.must(first.Finish(t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 137}))
-	second, _, err = s.take(deploy("b"), 0)
+	second, _, err := s.take(deploy("b"), 0)
 	s.must(err)
 	s.must(second.GiveBack(t.Context(), release.Outcome{Time: s.clock.Now(), ExitStatus: 125}))
 	if got := s.decoded(); got.Deploy != "a" || got.Finished == nil || got.Finished.ExitStatus != 137 {

@@ -22,10 +22,6 @@ func DecodeLease(l *coordinationv1.Lease, now time.Time) (*release.Lease, error)
 		ResourceVersion: l.ResourceVersion, Deploy: l.Labels[v1.LabelDeploy], Starter: a[v1.AnnotationDeployStartedBy], Job: a[v1.AnnotationDeployJob],
 		Policy: release.Policy(a[v1.AnnotationDeployPolicy]), Written: helmrecord.Written(l),
 	}
-	if !out.Written.IsZero() {
-		// By the API server's clock alone, which is good for showing. Who acts must have observed the Lease for its duration.
-		out.Unchanged = max(0, now.Sub(out.Written))
-	}
 	if l.Spec.HolderIdentity != nil {
 		out.Holder = *l.Spec.HolderIdentity
 	}
@@ -47,6 +43,7 @@ func DecodeLease(l *coordinationv1.Lease, now time.Time) (*release.Lease, error)
 	}{
 		{v1.AnnotationDeployRevision, func(s string) (err error) { out.Revision, err = strconv.ParseInt(s, 10, 64); return }},
 		{v1.AnnotationDeployBegan, func(s string) (err error) { out.Began, err = time.Parse(time.RFC3339, s); return }},
+		{v1.AnnotationDeployWritten, func(s string) (err error) { out.Written, err = time.Parse(time.RFC3339, s); return }},
 		{v1.AnnotationDeployTimeout, func(s string) (err error) { out.Timeout, err = time.ParseDuration(s); return }},
 		{v1.AnnotationDeployPod, func(s string) error { return decodePod(s, &out.Pod) }},
 		{v1.AnnotationDeployExitStatus, func(s string) (err error) { ended.ExitStatus, err = strconv.Atoi(s); return }},
@@ -61,6 +58,10 @@ func DecodeLease(l *coordinationv1.Lease, now time.Time) (*release.Lease, error)
 				return nil, fmt.Errorf("lease %s: annotation %s: %q cannot be read", l.Name, field.annotation, text)
 			}
 		}
+	}
+	if !out.Written.IsZero() {
+		// By the API server's clock alone, which is good for showing. Who acts must have observed the Lease for its duration.
+		out.Unchanged = max(0, now.Sub(out.Written))
 	}
 	return out, nil
 }

@@ -93,7 +93,7 @@ type Lease struct {
 	Duration time.Duration
 	// Renewed is the last renewal, by the guard's clock. It is for people; no decision uses it.
 	Renewed time.Time
-	// Written is when the Lease was last written, by the API server's clock; zero when nothing tells.
+	// Written is when the deploy last wrote the Lease, by the API server's clock; zero when nothing tells.
 	Written time.Time
 	// Unchanged is for how long the observer, by its own clock, has seen the Lease as it is.
 	Unchanged time.Duration
