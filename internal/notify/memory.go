@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,7 +10,7 @@ import (
 )
 
 const (
-	// maxEntries bounds what holds at the same time, or was sent once of late.
+	// maxEntries bounds what holds at the same time, or was sent once of late: beyond it only pages are taken on.
 	maxEntries = 1000
 	// maxStored bounds the memory as it is kept, in bytes: an object of the API holds 1 MiB.
 	maxStored = 900 << 10
@@ -91,7 +92,8 @@ type memory struct {
 
 const memoryVersion = "1"
 
-// encode writes the memory. Facts are kept until everyone knows them, and left out where there are too many.
+// encode writes the memory. Facts are kept until everyone knows them, and left out where there are too many. What does not fit even so
+// is left out, pages last: the next leader tells it again.
 func encode(entries map[string]*entry, sources map[string]bool) ([]byte, error) {
 	m := memory{Version: memoryVersion, Sources: slices.Sorted(maps.Keys(sources)), Entries: []stored{}}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
@@ -112,8 +114,15 @@ func encode(entries map[string]*entry, sources map[string]bool) ([]byte, error) 
 	for i := range m.Entries {
 		m.Entries[i].Facts = nil
 	}
-	return json.Marshal(m)
+	slices.SortStableFunc(m.Entries, func(a, b stored) int { return cmp.Compare(rank[a.Severity], rank[b.Severity]) })
+	for text, err = json.Marshal(m); err == nil && len(text) > maxStored && len(m.Entries) > 0; text, err = json.Marshal(m) {
+		m.Entries = m.Entries[:len(m.Entries)*maxStored/len(text)]
+	}
+	return text, err
 }
+
+// rank is the order in which the memory is kept.
+var rank = map[Severity]int{Page: 0, Note: 1}
 
 // decode reads what encode wrote.
 func decode(text []byte) (map[string]*entry, map[string]bool, error) {

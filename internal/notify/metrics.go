@@ -18,7 +18,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		sent:     counter("notifications_total", "Notifications that a destination has taken, by whether they say that something holds or has ended: firing or resolved.", "destination", "status"),
 		failures: counter("notification_failures_total", "Attempts to deliver a notification that failed; each is tried again.", "destination", "cause"),
-		dropped:  counter("notifications_dropped_total", "Notifications that were not taken on: invalid, or too many at the same time (full).", "cause"),
+		dropped:  counter("notifications_dropped_total", "Notifications that were not taken on: invalid, or, but for pages, too many at the same time (full).", "cause"),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tidemark_notifications_waiting", Help: "Notifications that their destination has not taken yet.",
 		}, []string{"destination"}),

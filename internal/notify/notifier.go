@@ -338,7 +338,7 @@ func (n *Notifier) take(m Message, source string, silent bool) {
 		return
 	case e != nil: // it holds again before all were told that it had ended
 		e.Ended = false
-	case len(n.entries) >= maxEntries:
+	case len(n.entries) >= maxEntries && m.Severity != Page:
 		n.metrics.dropped.WithLabelValues("full").Inc()
 		return
 	default:

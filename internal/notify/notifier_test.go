@@ -296,13 +296,19 @@ func TestWhatIsTakenOnIsBounded(t *testing.T) {
 	r.says(func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusInternalServerError) })
 	b := newBench(t, newAPI(), oneHook(r), "", func(o *Options) { o.RetryFirst, o.RetryMost = time.Hour, time.Hour })
 	long := strings.Repeat("x", 2*maxFact)
-	for i := range maxEntries + 7 {
-		m := splitMessage(fmt.Sprint("sender-", i))
-		m.Title = long
+	say := func(name string, severity Severity) {
+		m := splitMessage(name)
+		m.Title, m.Severity = long, severity
 		for range maxFacts {
 			m.Facts = append(m.Facts, Fact{"fact", long})
 		}
 		b.Notify(m)
+	}
+	for i := range maxEntries + 7 {
+		say(fmt.Sprint("sender-", i), Note)
+	}
+	for i := range 800 {
+		say(fmt.Sprint("paged-", i), Page)
 	}
 	if n := b.count(t, "tidemark_notifications_dropped_total", "cause=full"); n != 7 {
 		t.Errorf("%v were dropped", n)
@@ -312,6 +318,19 @@ func TestWhatIsTakenOnIsBounded(t *testing.T) {
 	b.mu.Unlock()
 	if err != nil || len(text) > maxStored {
 		t.Errorf("%d bytes are to be written: %v", len(text), err)
+	}
+	kept, _, err := decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := 0
+	for _, e := range kept {
+		if e.Severity == Page {
+			pages++
+		}
+	}
+	if pages != 800 || len(kept) == pages {
+		t.Errorf("of 800 pages %d are to be written, and %d of the others", pages, len(kept)-pages)
 	}
 	b.Notify(Message{Title: "no key"})
 	if n := b.count(t, "tidemark_notifications_dropped_total", "cause=invalid"); n != 1 {
