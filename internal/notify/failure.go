@@ -40,6 +40,8 @@ type DeliveryError struct {
 	Detail string
 	// After is how long the receiver asks to wait; 0 when it does not say.
 	After time.Duration
+	// Perhaps says that the receiver may have taken the message all the same: the whole of it was sent, and no answer says no.
+	Perhaps bool
 }
 
 // Error implements error.

@@ -27,7 +27,9 @@ type entry struct {
 	To []string
 	// Told are those that know of it, with when they were last told.
 	Told map[string]time.Time
-	// Ended says that it no longer holds, and that those who know of it are being told.
+	// Perhaps are those that may know of it, because a delivery had no answer: they are told again, and of its end.
+	Perhaps []string
+	// Ended says that it no longer holds, and that those who know of it, or may, are being told.
 	Ended bool
 	// Silent says that it was part of a summary: nobody was told of it alone, and nobody will be when it ends.
 	Silent bool
@@ -40,7 +42,7 @@ func (e *entry) wants(to string, repeats bool, now time.Time) (n notice, ok bool
 	case e.Silent:
 		return notice{}, false
 	case e.Ended:
-		return notice{Message: e.Message, resolved: true}, told
+		return notice{Message: e.Message, resolved: true}, told || slices.Contains(e.Perhaps, to)
 	case !slices.Contains(e.To, to):
 		return notice{}, false
 	}
@@ -52,11 +54,28 @@ func (e *entry) wants(to string, repeats bool, now time.Time) (n notice, ok bool
 func (e *entry) done(now time.Time) bool {
 	switch {
 	case e.Ended:
-		return len(e.Told) == 0 || e.Silent
+		return len(e.Told) == 0 && len(e.Perhaps) == 0 || e.Silent
 	case e.Once && e.everyoneKnows():
 		return !slices.ContainsFunc(slices.Collect(maps.Values(e.Told)), func(at time.Time) bool { return now.Sub(at) < onceKept })
 	}
 	return false
+}
+
+// settled notes that a destination has taken what it was told.
+func (e *entry) settled(to string, resolved bool, now time.Time) {
+	e.Perhaps = slices.DeleteFunc(e.Perhaps, func(other string) bool { return other == to })
+	if resolved {
+		delete(e.Told, to)
+	} else {
+		e.Told[to] = now
+	}
+}
+
+// unsure notes that a destination may have taken what it was told.
+func (e *entry) unsure(to string) {
+	if _, told := e.Told[to]; !told && !slices.Contains(e.Perhaps, to) {
+		e.Perhaps = append(e.Perhaps, to)
+	}
 }
 
 func (e *entry) everyoneKnows() bool {
@@ -79,6 +98,7 @@ type stored struct {
 	Person   string               `json:"person,omitempty"`
 	To       []string             `json:"to"`
 	Told     map[string]time.Time `json:"told,omitempty"`
+	Perhaps  []string             `json:"perhaps,omitempty"`
 	Ended    bool                 `json:"ended,omitempty"`
 	Silent   bool                 `json:"silent,omitempty"`
 }
@@ -100,7 +120,7 @@ func encode(entries map[string]*entry, sources map[string]bool) ([]byte, error) 
 		e := entries[key]
 		s := stored{
 			Key: key, Source: e.Source, Alert: e.Alert, Severity: e.Severity, Title: e.Title, Facts: e.Facts, Labels: e.Labels, Since: e.Since, Runbook: e.Runbook,
-			Once: e.Once, Owner: e.Owner, Person: e.Person, To: e.To, Told: e.Told, Ended: e.Ended, Silent: e.Silent,
+			Once: e.Once, Owner: e.Owner, Person: e.Person, To: e.To, Told: e.Told, Perhaps: e.Perhaps, Ended: e.Ended, Silent: e.Silent,
 		}
 		if e.everyoneKnows() {
 			s.Facts = nil
@@ -143,7 +163,7 @@ func decode(text []byte) (map[string]*entry, map[string]bool, error) {
 				Key: s.Key, Alert: s.Alert, Severity: s.Severity, Title: s.Title, Facts: s.Facts, Labels: s.Labels, Since: s.Since, Runbook: s.Runbook,
 				Once: s.Once, Owner: s.Owner, Person: s.Person,
 			},
-			Source: s.Source, To: s.To, Told: s.Told, Ended: s.Ended, Silent: s.Silent,
+			Source: s.Source, To: s.To, Told: s.Told, Perhaps: s.Perhaps, Ended: s.Ended, Silent: s.Silent,
 		}
 		if e.Told == nil {
 			e.Told = map[string]time.Time{}

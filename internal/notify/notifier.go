@@ -181,6 +181,7 @@ func (n *Notifier) begin(text []byte) {
 // adopt fits an entry of an earlier leader to the present configuration.
 func (n *Notifier) adopt(e *entry) {
 	maps.DeleteFunc(e.Told, func(to string, _ time.Time) bool { return n.boxes[to] == nil })
+	e.Perhaps = n.o.Config.known(e.Perhaps)
 	if e.To = n.o.Config.known(e.To); len(e.To) == 0 {
 		e.To = n.o.Config.destinations(e.Message)
 	}
@@ -415,10 +416,13 @@ func (n *Notifier) settle(key string, d *Destination, what notice, failure *Deli
 			n.failing[d.Name] = text
 			n.o.Log.Error(failure, "Cannot deliver notifications; trying again", "destination", d.Name)
 		}
-		return
+		if !failure.Perhaps || what.resolved || what.Once { // what is once has no end to be told
+			return
+		}
+	} else {
+		delete(n.failing, d.Name)
+		n.metrics.sent.WithLabelValues(d.Name, what.status()).Inc()
 	}
-	delete(n.failing, d.Name)
-	n.metrics.sent.WithLabelValues(d.Name, what.status()).Inc()
 	e := n.entries[key]
 	switch {
 	case e != nil:
@@ -428,10 +432,10 @@ func (n *Notifier) settle(key string, d *Destination, what notice, failure *Deli
 		e = &entry{Message: what.Message, To: []string{d.Name}, Told: map[string]time.Time{}, Ended: true}
 		n.entries[key] = e
 	}
-	if what.resolved {
-		delete(e.Told, d.Name)
+	if failure != nil {
+		e.unsure(d.Name)
 	} else {
-		e.Told[d.Name] = n.o.Clock.Now()
+		e.settled(d.Name, what.resolved, n.o.Clock.Now())
 	}
 	n.changed()
 	if e.done(n.o.Clock.Now()) {

@@ -140,6 +140,44 @@ func TestWhatEndsWhileItIsFirstToldIsToldToHaveEnded(t *testing.T) {
 	}
 }
 
+// unheard sends requests whose answers never arrive.
+type unheard struct{}
+
+func (unheard) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	_ = resp.Body.Close()
+	return nil, context.DeadlineExceeded
+}
+
+// A receiver that took the message and did not say so must not page for ever.
+func TestWhatWasPerhapsToldIsToldToHaveEnded(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	api := newAPI()
+	m := splitMessage("sender")
+	first := newBench(t, api, oneHook(r), "", func(o *Options) { o.Transport = unheard{} })
+	first.Notify(m)
+	r.waits(t, 1)
+	first.Resolve(m.Key)
+	first.stop()
+
+	second := newBench(t, api, oneHook(r), "")
+	second.eventually(t, "the end is told and forgotten", func() bool {
+		second.mu.Lock()
+		defer second.mu.Unlock()
+		got := r.all()
+		return got[len(got)-1].body["status"] == "resolved" && len(second.entries) == 0
+	})
+	n := len(r.all())
+	second.Notify(m) // it holds again
+	if got := r.waits(t, n+1)[n]; got.body["status"] != "firing" {
+		t.Errorf("got %s", got.text)
+	}
+}
+
 func TestNextLeaderRepeatsNothingAndEndsWhatHasEnded(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)

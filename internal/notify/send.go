@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -78,17 +80,26 @@ func (s *sender) post(ctx context.Context, r request) ([]byte, *DeliveryError) {
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
+	var sent atomic.Bool // written by a goroutine of the transport
+	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(info httptrace.WroteRequestInfo) { sent.Store(info.Err == nil) },
+	}))
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return nil, failed(err)
+		failure := failed(err)
+		failure.Perhaps = sent.Load()
+		return nil, failure
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if failure := answered(resp.StatusCode, s.after(resp.Header)); failure != nil {
+		failure.Perhaps = resp.StatusCode == http.StatusGatewayTimeout // the word of a proxy, not of the receiver
 		return nil, failure
 	}
 	if err != nil {
-		return nil, failed(err)
+		failure := failed(err)
+		failure.Perhaps = true
+		return nil, failure
 	}
 	return answer, nil
 }
