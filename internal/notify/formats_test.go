@@ -129,6 +129,30 @@ func TestIdempotencyKeyIsThatOfOneEventWhoeverSendsIt(t *testing.T) {
 	}
 }
 
+// Of what is missing it is often not known since when. The next time it is, a receiver must not take it for the last time.
+func TestWhatRecursHasAKeyOfItsOwn(t *testing.T) {
+	t.Parallel()
+	r, api := newReceiver(t), newAPI()
+	m := splitMessage("sender")
+	m.Since = time.Time{}
+	first := newBench(t, api, oneHook(r), "")
+	first.Notify(m)
+	first.eventually(t, "it knows", func() bool { return first.knows(m.Key) == 1 })
+	first.stop()
+	second := newBench(t, api, oneHook(r), "")
+	second.Resolve(m.Key)
+	second.eventually(t, "the end is told", func() bool { return !second.Holds(m.Key) && second.knows(m.Key) == 0 })
+	second.Notify(m)
+	var keys []string
+	for _, d := range r.waits(t, 3) {
+		keys = append(keys, d.header.Get("Idempotency-Key"))
+	}
+	at := func(key, status string) string { return key[strings.LastIndex(key, status)+len(status):] }
+	if keys[0] == keys[2] || at(keys[0], "firing") != at(keys[1], "resolved") {
+		t.Errorf("got %q", keys)
+	}
+}
+
 // knows counts the destinations that were told.
 func (b *bench) knows(key string) int {
 	b.mu.Lock()

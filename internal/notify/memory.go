@@ -23,6 +23,8 @@ type entry struct {
 	Message
 	// Source is the set to which it belongs; "" for one of no set.
 	Source string
+	// Taken is when it was taken on.
+	Taken time.Time
 	// To are the destinations.
 	To []string
 	// Told are those that know of it, with when they were last told.
@@ -42,12 +44,12 @@ func (e *entry) wants(to string, repeats bool, now time.Time) (n notice, ok bool
 	case e.Silent:
 		return notice{}, false
 	case e.Ended:
-		return notice{Message: e.Message, resolved: true}, told || slices.Contains(e.Perhaps, to)
+		return notice{Message: e.Message, taken: e.Taken, resolved: true}, told || slices.Contains(e.Perhaps, to)
 	case !slices.Contains(e.To, to):
 		return notice{}, false
 	}
 	again := repeats && !e.Once && now.Sub(at) >= alertRepeats
-	return notice{Message: e.Message}, !told || again
+	return notice{Message: e.Message, taken: e.Taken}, !told || again
 }
 
 // done reports whether nothing is left to say or to remember.
@@ -92,6 +94,7 @@ type stored struct {
 	Facts    []Fact               `json:"facts,omitempty"`
 	Labels   map[string]string    `json:"labels,omitempty"`
 	Since    time.Time            `json:"since,omitzero"`
+	Taken    time.Time            `json:"taken,omitzero"`
 	Runbook  string               `json:"runbook,omitempty"`
 	Once     bool                 `json:"once,omitempty"`
 	Owner    string               `json:"owner,omitempty"`
@@ -119,7 +122,7 @@ func encode(entries map[string]*entry, sources map[string]bool) ([]byte, error) 
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[key]
 		s := stored{
-			Key: key, Source: e.Source, Alert: e.Alert, Severity: e.Severity, Title: e.Title, Facts: e.Facts, Labels: e.Labels, Since: e.Since, Runbook: e.Runbook,
+			Key: key, Source: e.Source, Alert: e.Alert, Severity: e.Severity, Title: e.Title, Facts: e.Facts, Labels: e.Labels, Since: e.Since, Taken: e.Taken, Runbook: e.Runbook,
 			Once: e.Once, Owner: e.Owner, Person: e.Person, To: e.To, Told: e.Told, Perhaps: e.Perhaps, Ended: e.Ended, Silent: e.Silent,
 		}
 		if e.everyoneKnows() {
@@ -163,7 +166,7 @@ func decode(text []byte) (map[string]*entry, map[string]bool, error) {
 				Key: s.Key, Alert: s.Alert, Severity: s.Severity, Title: s.Title, Facts: s.Facts, Labels: s.Labels, Since: s.Since, Runbook: s.Runbook,
 				Once: s.Once, Owner: s.Owner, Person: s.Person,
 			},
-			Source: s.Source, To: s.To, Told: s.Told, Perhaps: s.Perhaps, Ended: s.Ended, Silent: s.Silent,
+			Source: s.Source, Taken: s.Taken, To: s.To, Told: s.Told, Perhaps: s.Perhaps, Ended: s.Ended, Silent: s.Silent,
 		}
 		if e.Told == nil {
 			e.Told = map[string]time.Time{}

@@ -108,7 +108,17 @@ type notice struct {
 	// id is the key with the cluster before it: the same at every receiver.
 	id       string
 	cluster  string
+	taken    time.Time
 	resolved bool
+}
+
+// event tells what happened at one time from what happened at another under the same key: by when it began, or, where that is not
+// known, by when it was taken on. What is sent once happens once.
+func (n notice) event() string {
+	if n.Since.IsZero() && !n.Once && !n.taken.IsZero() {
+		return n.taken.UTC().Format(time.RFC3339Nano)
+	}
+	return rfc3339(n.Since)
 }
 
 // status words whether it still holds, as Alertmanager does.

@@ -345,7 +345,7 @@ func (n *Notifier) take(m Message, source string, silent bool) {
 	default:
 		e = &entry{Told: map[string]time.Time{}}
 	}
-	e.Message, e.Source, e.Silent = m.bounded(), source, silent
+	e.Message, e.Source, e.Silent, e.Taken = m.bounded(), source, silent, n.o.Clock.Now()
 	e.To = n.o.Config.destinations(m)
 	n.entries[m.Key] = e
 	n.queue(m.Key, e)
@@ -429,7 +429,7 @@ func (n *Notifier) settle(key string, d *Destination, what notice, failure *Deli
 	case what.resolved || what.Once:
 		return
 	default: // it ended, and was forgotten, while its first delivery was under way: who took that is to hear of the end
-		e = &entry{Message: what.Message, To: []string{d.Name}, Told: map[string]time.Time{}, Ended: true}
+		e = &entry{Message: what.Message, Taken: what.taken, To: []string{d.Name}, Told: map[string]time.Time{}, Ended: true}
 		n.entries[key] = e
 	}
 	if failure != nil {

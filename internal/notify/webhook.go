@@ -36,7 +36,7 @@ func (s *sender) webhook(ctx context.Context, w *Webhook, n notice) *DeliveryErr
 	if failure != nil {
 		return failure
 	}
-	_, failure = s.post(ctx, request{url: url, token: token, header: http.Header{"Idempotency-Key": {shortened(n.id + "/" + n.status() + "/" + rfc3339(n.Since))}}, body: webhookBody{
+	_, failure = s.post(ctx, request{url: url, token: token, header: http.Header{"Idempotency-Key": {shortened(n.id + "/" + n.status() + "/" + n.event())}}, body: webhookBody{
 		Version: webhookVersion, Key: n.id, Cluster: n.cluster, Alert: n.Alert, Status: n.status(), Severity: n.Severity, Owner: n.Owner, Person: n.Person,
 		Title: n.Title, Facts: n.Facts, Labels: n.Labels, Since: rfc3339(n.Since), Runbook: n.Runbook,
 	}})
