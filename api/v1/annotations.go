@@ -149,6 +149,10 @@ const (
 // lease goes on being renewed then, and proves no longer that what was seen is written down. Set by the leader.
 const AnnotationHistoryUnsaved = Domain + "/history-unsaved"
 
+// AnnotationHistoryBlind is on [LeaseLeader] while kinds of config objects are not watched, as where the right to is missing: of each
+// since when changes are not in the history, "ConfigMap=TIME,Secret=TIME" with times as RFC 3339. Set by the leader.
+const AnnotationHistoryBlind = Domain + "/history-blind"
+
 // Values of [AnnotationMode].
 const (
 	ModeObserve = "observe"

@@ -3,7 +3,9 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -23,6 +25,8 @@ type memory struct {
 	silences history.Silences
 	// lastSign is the leader's last sign of life; zero when there was none.
 	lastSign time.Time
+	// blind is since when kinds of config objects are not watched.
+	blind map[workload.ObjectKind]time.Time
 	// noLease is why the Lease may not be read.
 	noLease error
 }
@@ -32,7 +36,7 @@ type memory struct {
 func (o *object) behind(log history.Log, read time.Time) bool {
 	last := log.Newest()
 	written := o.writes.Newest(workload.Consumption{}.Whole()).At
-	if written.IsZero() || read.Sub(written) <= historyLag {
+	if written.IsZero() || read.Sub(written) <= HistoryLag {
 		return false
 	}
 	if o.content == nil { // of a Secret only times are known
@@ -41,8 +45,8 @@ func (o *object) behind(log history.Log, read time.Time) bool {
 	return o.content.Version == last.Content.Version && !o.content.Equal(last.Content)
 }
 
-// historyLag is how late the history may be: a change is seen, gathered with others, and written, twice where need be.
-const historyLag = 15 * time.Second
+// HistoryLag is how late the history may be: a change is seen, gathered with others, and written, twice where need be.
+const HistoryLag = 15 * time.Second
 
 // readLease reads the leader's Lease, and the margins that it states. Where it may not be read, that matters only if there is history.
 func (r *reading) readLease(ctx context.Context) error {
@@ -52,7 +56,7 @@ func (r *reading) readLease(ctx context.Context) error {
 	switch {
 	case err == nil:
 		r.sight.Installed = true
-		r.memory.lastSign = lastSign(lease, r.sight.Now)
+		r.memory.lastSign, r.memory.blind = lastSign(lease, r.sight.Now), BlindSince(lease)
 		stated, problems := marginsOf(lease)
 		r.Settings = r.Settings.Or(stated)
 		r.sight.Remarks = append(r.sight.Remarks, problems...)
@@ -68,7 +72,7 @@ func (r *reading) readLease(ctx context.Context) error {
 // when it cannot write. One that took the lead a moment ago may not have written yet that nobody watched until then, so it gives no sign.
 func lastSign(lease *coordinationv1.Lease, now time.Time) time.Time {
 	spec := lease.Spec
-	if spec.RenewTime == nil || spec.AcquireTime != nil && now.Sub(spec.AcquireTime.Time) < historyLag {
+	if spec.RenewTime == nil || spec.AcquireTime != nil && now.Sub(spec.AcquireTime.Time) < HistoryLag {
 		return time.Time{}
 	}
 	if since := UnsavedSince(lease); !since.IsZero() && since.Before(spec.RenewTime.Time) {
@@ -89,6 +93,35 @@ func UnsavedSince(lease *coordinationv1.Lease) time.Time {
 		return time.Unix(0, 0)
 	}
 	return since
+}
+
+// BlindSince is since when the history lacks changes of kinds that are not watched, by the leader's Lease. Of a statement that cannot be
+// read, all kinds count as not watched ever.
+func BlindSince(lease *coordinationv1.Lease) map[workload.ObjectKind]time.Time {
+	blind := map[workload.ObjectKind]time.Time{}
+	text := lease.Annotations[v1.AnnotationHistoryBlind]
+	if text == "" {
+		return blind
+	}
+	for entry := range strings.SplitSeq(text, ",") {
+		kind, at, _ := strings.Cut(entry, "=")
+		since, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			never := time.Unix(0, 0)
+			return map[workload.ObjectKind]time.Time{workload.ConfigMap: never, workload.Secret: never}
+		}
+		blind[workload.ObjectKind(kind)] = since
+	}
+	return blind
+}
+
+// BlindText is what [BlindSince] reads.
+func BlindText(blind map[workload.ObjectKind]time.Time) string {
+	var entries []string
+	for _, kind := range slices.Sorted(maps.Keys(blind)) {
+		entries = append(entries, string(kind)+"="+blind[kind].UTC().Format(time.RFC3339)) // truncated: earlier, if anything
+	}
+	return strings.Join(entries, ",")
 }
 
 // readMemory reads the history of the objects that the workloads and their pods use.
@@ -213,11 +246,15 @@ func (m memory) completeTo(log history.Log, o *object, read time.Time) time.Time
 	case o.atEndOf(log):
 		return read
 	case m.lastSign.IsZero():
-		return log.Newest().Seen.Add(-historyLag)
+		return log.Newest().Seen.Add(-HistoryLag)
 	case o.behind(log, read):
 		return log.Newest().Seen
 	}
-	return m.lastSign.Add(-historyLag)
+	last := m.lastSign
+	if since, blind := m.blind[log.Object.Kind]; blind && since.Before(last) {
+		last = since
+	}
+	return last.Add(-HistoryLag)
 }
 
 // atEndOf reports whether the object is in the state that the log ends with. Of an absent object that is never certain: it

@@ -43,8 +43,8 @@ func TestLastSign(t *testing.T) {
 		"a leader that is silent":          {lease("a", noon.Add(-time.Minute)), noon.Add(-time.Minute)},
 		"a leader that gave the lead back": {lease("", noon.Add(-2*time.Second)), noon.Add(-2 * time.Second)},
 		"a lease that nobody ever held":    {&coordinationv1.Lease{}, time.Time{}},
-		"a leader that is new":             {acquired(lease("b", noon), noon.Add(-historyLag+time.Second)), time.Time{}},
-		"a leader that has had its time":   {acquired(lease("b", noon), noon.Add(-historyLag)), noon},
+		"a leader that is new":             {acquired(lease("b", noon), noon.Add(-HistoryLag+time.Second)), time.Time{}},
+		"a leader that has had its time":   {acquired(lease("b", noon), noon.Add(-HistoryLag)), noon},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := lastSign(tc.lease, noon); !got.Equal(tc.want) {
@@ -68,11 +68,11 @@ func TestCompleteTo(t *testing.T) {
 	}{
 		"no log":                                {history.Log{}, object{known: true, present: true, uid: "u", resourceVersion: "7"}, sign, time.Time{}},
 		"the object is as the log ends":         {log, object{known: true, present: true, uid: "u", resourceVersion: "7"}, sign, noon},
-		"it was written since":                  {log, object{known: true, present: true, uid: "u", resourceVersion: "8"}, sign, sign.Add(-historyLag)},
-		"it was made again":                     {log, object{known: true, present: true, uid: "v", resourceVersion: "7"}, sign, sign.Add(-historyLag)},
-		"it is gone":                            {log, object{known: true}, sign, sign.Add(-historyLag)},
-		"it could not be read":                  {log, object{}, sign, sign.Add(-historyLag)},
-		"it was written, and the lease is gone": {log, object{known: true, present: true, uid: "u", resourceVersion: "8"}, time.Time{}, seen.Add(-historyLag)},
+		"it was written since":                  {log, object{known: true, present: true, uid: "u", resourceVersion: "8"}, sign, sign.Add(-HistoryLag)},
+		"it was made again":                     {log, object{known: true, present: true, uid: "v", resourceVersion: "7"}, sign, sign.Add(-HistoryLag)},
+		"it is gone":                            {log, object{known: true}, sign, sign.Add(-HistoryLag)},
+		"it could not be read":                  {log, object{}, sign, sign.Add(-HistoryLag)},
+		"it was written, and the lease is gone": {log, object{known: true, present: true, uid: "u", resourceVersion: "8"}, time.Time{}, seen.Add(-HistoryLag)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := (memory{lastSign: tc.sign}).completeTo(tc.log, &tc.o, noon); !got.Equal(tc.want) {
@@ -140,6 +140,32 @@ func remember(t *testing.T, a *api, logs ...history.Log) {
 	cm.Labels = map[string]string{v1.LabelHistory: "shop"}
 	if err := a.Client.Create(t.Context(), cm); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The leader lives, and renews its Lease, and has lost the right to watch Secrets.
+func TestHistoryOfAKindThatIsNotWatchedIsCompleteNoLongerThanThat(t *testing.T) {
+	since := noon.Add(-time.Hour)
+	l := lease("a", noon)
+	l.Annotations = map[string]string{v1.AnnotationHistoryBlind: BlindText(map[workload.ObjectKind]time.Time{workload.Secret: since})}
+	for name, tc := range map[string]struct {
+		statement string
+		kind      workload.ObjectKind
+		want      time.Time
+	}{
+		"it is not watched":      {l.Annotations[v1.AnnotationHistoryBlind], workload.Secret, since.Add(-HistoryLag)},
+		"another is not watched": {l.Annotations[v1.AnnotationHistoryBlind], workload.ConfigMap, noon.Add(-HistoryLag)},
+		"all are":                {"", workload.Secret, noon.Add(-HistoryLag)},
+		"it says nothing clear":  {"Secret", workload.ConfigMap, time.Unix(0, 0).Add(-HistoryLag)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l.Annotations[v1.AnnotationHistoryBlind] = tc.statement
+			m := memory{lastSign: lastSign(l, noon), blind: BlindSince(l)}
+			log := history.Log{Object: workload.Object{Kind: tc.kind}, Versions: []history.Version{{Seen: since.Add(-time.Hour)}}}
+			if got := m.completeTo(log, &object{}, noon); !got.Equal(tc.want) {
+				t.Errorf("complete to %v, want %v", got, tc.want)
+			}
+		})
 	}
 }
 

@@ -118,6 +118,7 @@ func Register(ctx context.Context, mgr manager.Manager, o Options, metrics *Metr
 		watches: o.Watches, kinds: o.Kinds, namespace: o.Namespace, secrets: o.Secrets, enqueue: c.enqueue, gone: c.forget, synced: map[workload.ObjectKind]time.Time{},
 	}
 	h.synced, h.watched = c.watcher.knows, c.watcher.watchedSince
+	o.Watches.tell(h.watches)
 	if o.HelmRecords != nil {
 		c.watcher.releases = func(ctx context.Context) error {
 			if err := c.releases.watch(ctx, o.HelmRecords); err != nil {
@@ -161,7 +162,7 @@ func (c *Controller) newHistorian(s *signs) *historian {
 		key: c.options.Key, namespace: c.options.Namespace, lag: c.options.WatchLag, renewDeadline: c.options.RenewDeadline,
 		logs: map[workload.Object]*history.Log{}, dirty: map[string]bool{}, shards: map[string]int{},
 		unseen: map[workload.Object]bool{}, values: newValues(c.options.KeepValues), heard: map[workload.ObjectKind]time.Time{},
-		silences: history.Silences{}, loaded: make(chan struct{}), kick: make(chan struct{}, 1),
+		blindness: newBlindness(), silences: history.Silences{}, loaded: make(chan struct{}), kick: make(chan struct{}, 1),
 	}
 }
 

@@ -78,6 +78,8 @@ type historian struct {
 	// unseen are objects whose log comes from a leader before and that this one has not looked at yet.
 	unseen map[workload.Object]bool
 	values values
+	// blindness is which kinds are not watched.
+	blindness blindness
 	// silences are the times for which nodes gave no sign of life.
 	silences history.Silences
 	// loaded is closed once what the leader before left is known.
@@ -171,6 +173,10 @@ func (h *historian) load(ctx context.Context) error {
 		if t := h.signs.before(*lease.Spec.HolderIdentity); !t.IsZero() {
 			h.unwatched = t.Add(-flushDelay - flushRetry)
 		}
+	}
+	h.blindness.inherit(cluster.BlindSince(lease), h.unwatched, h.synced, h.clock.Now())
+	if len(h.blindness.since) > 0 || len(h.blindness.stated) > 0 {
+		h.wake()
 	}
 	// Nor had it where it could not write: what it saw since then is lost.
 	if h.stated = cluster.UnsavedSince(lease); !h.stated.IsZero() {
@@ -278,7 +284,7 @@ func (h *historian) observation(o workload.Object, l look) history.Observation {
 	}
 	switch {
 	case h.unseen[o]:
-		obs.Unwatched = h.unwatched
+		obs.Unwatched = h.blindness.before(o.Kind, h.unwatched)
 	case l.listed:
 		obs.Unwatched = h.heard[o.Kind]
 	}
@@ -357,7 +363,7 @@ func (h *historian) flush(ctx context.Context) bool {
 	if !h.leads(ctx) {
 		return false
 	}
-	ok := true
+	ok := h.stateBlindness(ctx)
 	namespaces, since := h.takeDirty()
 	for _, ns := range namespaces {
 		if err := h.writeInTime(ctx, ns); err != nil {
@@ -391,9 +397,7 @@ func (h *historian) state(ctx context.Context, since time.Time) bool {
 	if !since.IsZero() {
 		value = strconv.Quote(since.UTC().Format(time.RFC3339)) // truncated: earlier, if anything
 	}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: v1.LeaseLeader}}
-	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, v1.AnnotationHistoryUnsaved, value)
-	if err := h.client.Patch(ctx, lease, client.RawPatch(types.MergePatchType, []byte(body)), client.FieldOwner(v1.FieldManager)); err != nil {
+	if err := h.annotateLease(ctx, v1.AnnotationHistoryUnsaved, value); err != nil {
 		h.log.Error(err, "Cannot say in the leader Lease whether the history is written; trying again", "retryIn", flushRetry)
 		return false
 	}
@@ -401,6 +405,51 @@ func (h *historian) state(ctx context.Context, since time.Time) bool {
 	defer h.mu.Unlock()
 	h.stated = since
 	return true
+}
+
+// stateBlindness has the Lease say which kinds are not watched, and reports whether it says so and there will be nothing else to say.
+func (h *historian) stateBlindness(ctx context.Context) bool {
+	h.mu.Lock()
+	blind, lasts := h.blindness.statement(h.clock.Now())
+	stated := h.blindness.stated
+	h.mu.Unlock()
+	text := cluster.BlindText(blind)
+	if text == cluster.BlindText(stated) {
+		return !lasts
+	}
+	value := "null"
+	if text != "" {
+		value = strconv.Quote(text)
+	}
+	if err := h.annotateLease(ctx, v1.AnnotationHistoryBlind, value); err != nil {
+		h.log.Error(err, "Cannot say in the leader Lease which kinds are not watched; trying again", "retryIn", flushRetry)
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.blindness.stated = blind
+	return !lasts
+}
+
+// annotateLease sets an annotation of the Lease to a value, as JSON has it.
+func (h *historian) annotateLease(ctx context.Context, name, value string) error {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: v1.LeaseLeader}}
+	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, name, value)
+	return h.client.Patch(ctx, lease, client.RawPatch(types.MergePatchType, []byte(body)), client.FieldOwner(v1.FieldManager))
+}
+
+// watches says whether a kind of config objects is watched.
+func (h *historian) watches(kind workload.ObjectKind, does bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if does {
+		h.blindness.end(kind, h.clock.Now())
+	} else {
+		h.blindness.begin(kind, h.clock.Now())
+	}
+	if h.leading && len(h.blindness.since) > 0 {
+		h.wake()
+	}
 }
 
 func (h *historian) writeInTime(ctx context.Context, ns string) error {

@@ -71,6 +71,8 @@ func (w *watcher) Start(ctx context.Context) error {
 	wg.Go(func() { w.followObjects(ctx, workload.ConfigMap, &corev1.ConfigMap{}) })
 	if w.secrets {
 		wg.Go(func() { w.followObjects(ctx, workload.Secret, &corev1.Secret{}) })
+	} else {
+		w.historian.watches(workload.Secret, false)
 	}
 	for _, k := range w.kinds {
 		wg.Go(func() {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/internal/workload"
 )
 
 // Watches tells which kinds cannot be watched, or not any more: once each in the log, and in a metric for as long as it lasts.
@@ -20,6 +21,8 @@ type Watches struct {
 	trouble map[schema.GroupVersionKind]string
 	// watched are the kinds that were watched at some time.
 	watched map[schema.GroupVersionKind]bool
+	// config is told whether a kind of config objects is watched; nil for nobody.
+	config func(kind workload.ObjectKind, watched bool)
 }
 
 // NewWatches makes one that knows of no trouble.
@@ -42,6 +45,9 @@ func (w *Watches) Fared(gvk schema.GroupVersionKind, err error) {
 	defer w.mu.Unlock()
 	said, kind := w.trouble[gvk], gvk.GroupKind().String()
 	w.metrics.watchProblem(gvk, err != nil)
+	if kind := workload.ObjectKind(gvk.Kind); w.config != nil && gvk == kindOf(kind) && (kind == workload.ConfigMap || kind == workload.Secret) {
+		w.config(kind, err == nil)
+	}
 	switch {
 	case err == nil:
 		w.watched[gvk] = true
@@ -57,6 +63,13 @@ func (w *Watches) Fared(gvk schema.GroupVersionKind, err error) {
 		w.trouble[gvk] = err.Error()
 		w.log.Error(nil, "Cannot watch a kind; everything else goes on: "+err.Error(), "kind", kind, "retryEvery", accessRetry)
 	}
+}
+
+// tell has somebody told whether a kind of config objects is watched.
+func (w *Watches) tell(config func(kind workload.ObjectKind, watched bool)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.config = config
 }
 
 // absent takes note of a kind that is not there, and need not be: whatever was said of it is over.
