@@ -52,6 +52,8 @@ type guardedCluster struct {
 	objects map[string]any
 	// forbidden are resources that nobody may touch.
 	forbidden []string
+	// driver is the value of HELM_DRIVER.
+	driver string
 	// traffic is all that was sent.
 	traffic strings.Builder
 	writes  int
@@ -156,7 +158,7 @@ func (c *guardedCluster) guardAt(place guard.Place, in io.Reader, args ...string
 	code = Run(c.t.Context(), Config{
 		IOStreams: genericiooptions.IOStreams{In: in, Out: &o, ErrOut: &e}, Clock: clock.RealClock{}, Place: place,
 		Getenv: func(name string) string {
-			return map[string]string{"GITHUB_TRIGGERING_ACTOR": "ann", "HELM_KUBEAPISERVER": c.url, "SECRET": passwordMarker}[name]
+			return map[string]string{"GITHUB_TRIGGERING_ACTOR": "ann", "HELM_KUBEAPISERVER": c.url, "HELM_DRIVER": c.driver, "SECRET": passwordMarker}[name]
 		},
 	}, append([]string{"guard"}, args...))
 	return code, o.String(), e.String()
@@ -273,6 +275,35 @@ func TestALeaseThatTellsOfALeftDeployIsGivenBackWhereReleasesCannotBeListed(t *t
 		if cluster.lease.Labels[v1.LabelDeploy] != "d1" || a[v1.AnnotationDeployRevision] != "2" || a[v1.AnnotationDeployExitStatus] != c.status {
 			t.Errorf("%s: the lease is %+v", name, cluster.lease)
 		}
+	}
+}
+
+// Most who deploy may list Secrets and no ConfigMaps: there a first install is one. Where Helm's own kind may not be listed, nothing is known.
+func TestAReleaseIsNotTakenForAbsentWhereItsRecordsCannotBeListed(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for name, c := range map[string]struct {
+		forbidden, driver string
+		known             bool
+	}{
+		"no ConfigMaps, records in Secrets":    {forbidden: "configmaps", known: true},
+		"no Secrets, records in Secrets":       {forbidden: "secrets"},
+		"no Secrets, records in ConfigMaps":    {forbidden: "secrets", driver: "configmap", known: true},
+		"no ConfigMaps, records in ConfigMaps": {forbidden: "configmaps", driver: "configmap"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := newGuardedCluster(t)
+			cluster.forbidden, cluster.driver = []string{c.forbidden}, c.driver
+			code, out, errOut := cluster.guard("--", program(t, "echo ran"), "upgrade", "--install", "web", "./chart", "-n", "prod")
+			if code != 0 || out != "ran\n" {
+				t.Errorf("exit status %d, printed %q", code, out)
+			}
+			if known := !strings.Contains(errOut, "is not known"); known != c.known {
+				t.Errorf("it said %q", errOut)
+			}
+			if got := cluster.lease.Annotations[v1.AnnotationDeployRevision]; (got == "1") != c.known {
+				t.Errorf("the lease says that revision %q is written", got)
+			}
+		})
 	}
 }
 

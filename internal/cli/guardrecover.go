@@ -17,12 +17,19 @@ import (
 // preflight looks at the release, recovers it where that is called for, and finds out which revision the command writes. before is
 // what the lease was before this guard took it; nil where it could not be taken.
 func (o *guardOptions) preflight(ctx context.Context, r *guard.Run, d guard.Deploy, c *cluster.Connection, before *helm.Before) error {
-	if o.helm != nil && o.helm.Driver == helmline.SQL {
+	driver := helmline.DriverOf(o.getenv)
+	if o.helm != nil {
+		driver = o.helm.Driver
+	}
+	if driver == helmline.SQL {
 		o.remark("helm keeps its records in a database, so whether the release is pending is not looked at")
 		return nil
 	}
 	p := guard.Preflight{Release: d.Release, Operation: o.operation()}
-	clients := recovery.Clients{API: c.Client, Getter: o.clusterFlags(), Now: c.Now, Clock: o.Clock}
+	clients := recovery.Clients{API: c.Client, Getter: o.clusterFlags(), Records: "Secret", Now: c.Now, Clock: o.Clock}
+	if driver == helmline.ConfigMaps {
+		clients.Records = "ConfigMap"
+	}
 	seen, err := o.see(ctx, clients, d, before)
 	switch {
 	case errors.Is(err, recovery.ErrNotFound):

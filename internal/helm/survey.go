@@ -66,6 +66,8 @@ type Sight struct {
 	// Unrecorded are leases of guards whose releases have no record: a first install has written nothing yet, or all is gone. It is
 	// empty where not all records may be listed.
 	Unrecorded []Release
+	// Refused are the kinds of object, of those in which Helm keeps its records, that may not be listed.
+	Refused []string
 	// Remarks say what could not be told.
 	Remarks []string
 }
@@ -75,23 +77,22 @@ type Sight struct {
 func (s Survey) Find(ctx context.Context) (*Sight, error) {
 	found := map[types.NamespacedName]*Release{}
 	sight := &Sight{}
-	refused := 0
 	for _, kind := range []string{"Secret", "ConfigMap"} {
 		switch err := s.records(ctx, kind, found, sight); {
 		case apierrors.IsForbidden(err):
-			refused++
+			sight.Refused = append(sight.Refused, kind)
 			sight.remark("missing the right to list %s %s: releases that Helm keeps there are not shown", plural(kind), s.where())
 		case err != nil:
 			return nil, fmt.Errorf("list Helm's records in %s %s: %w", plural(kind), s.where(), err)
 		}
 	}
-	if refused == 2 {
+	if len(sight.Refused) == 2 {
 		return nil, fmt.Errorf("missing the right to list secrets and configmaps %s: Helm's records are in one of them; grant it with a Role", s.where())
 	}
 	if err := s.leases(ctx, found, sight); err != nil {
 		return nil, err
 	}
-	if refused > 0 {
+	if len(sight.Refused) > 0 {
 		sight.Unrecorded = nil
 	}
 	sight.Now = s.Now()

@@ -85,7 +85,7 @@ func (c Command) Labelled() bool { return c.labelled > 0 }
 // Read reads a command line of helm's, with helm's own variables. An error is an [UnclearError]: then the command may change a
 // release.
 func Read(args []string, getenv func(string) string) (Command, error) {
-	c := Command{args: args, Driver: driver(getenv("HELM_DRIVER"))}
+	c := Command{args: args, Driver: DriverOf(getenv)}
 	p := &parser{command: &c, getenv: getenv}
 	position, err := p.verb(args, 1)
 	if err != nil || position == 0 {
@@ -94,8 +94,9 @@ func Read(args []string, getenv func(string) string) (Command, error) {
 	return c, p.read(position)
 }
 
-func driver(name string) Driver {
-	switch strings.ToLower(name) {
+// DriverOf is the storage that helm's variable names, or the default of Helm's.
+func DriverOf(getenv func(string) string) Driver {
+	switch strings.ToLower(getenv("HELM_DRIVER")) {
 	case "configmap", "configmaps":
 		return ConfigMaps
 	case "sql":

@@ -3,6 +3,8 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"tidemark.dev/tidemark/internal/helm"
@@ -84,6 +86,10 @@ func find(ctx context.Context, c Clients, namespace, name string, before *helm.B
 		return nil, err
 	}
 	if len(sight.Releases) == 0 {
+		if unseen := slices.DeleteFunc(sight.Refused, func(kind string) bool { return c.Records != "" && kind != c.Records }); len(unseen) > 0 {
+			return nil, fmt.Errorf("missing the right to list %ss in namespace %s, among which the records of release %s may be; grant it with a Role",
+				strings.ToLower(unseen[0]), namespace, name)
+		}
 		return nil, fmt.Errorf("release %s in namespace %s: %w", name, namespace, ErrNotFound)
 	}
 	return &Seen{Release: sight.Releases[0], Remarks: sight.Remarks, at: c.Clock.Now(), before: before}, nil

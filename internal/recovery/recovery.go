@@ -30,6 +30,8 @@ type Clients struct {
 	API client.Client
 	// Getter leads Helm's SDK to the same cluster, with the release's namespace as its own. Only rollback and uninstall use it.
 	Getter genericclioptions.RESTClientGetter
+	// Records is the kind of object in which Helm keeps the records, "Secret" or "ConfigMap"; "" where that is not known.
+	Records string
 	// Now is the API server's clock.
 	Now func() time.Time
 	// Clock is this process's own. What a guard has not said for a while is measured by it alone.
