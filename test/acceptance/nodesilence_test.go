@@ -40,7 +40,7 @@ spec:
 // A kubelet that is back may give a new pod what it knew before it was cut off, of an object that another pod there uses. The node was
 // never seen to be not ready.
 func TestWhatAPodReadsOnANodeThatWasCutOffUnnoticedIsNotKnown(t *testing.T) {
-	v := alone(t)
+	v := aloneIn(t, func() bool { return true }) // for a minute the node is not to be trusted
 	v.watchful()
 	s := v.open("silence", "")
 	s.apply(silentManifest)
