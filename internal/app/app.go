@@ -173,12 +173,10 @@ func managerOptions(o Options, scheme *runtime.Scheme, key *digest.Key, watches 
 	}
 }
 
-// configSecrets leaves out the Secrets that are never configuration, which can be many and large.
+// configSecrets leaves out the records of Helm's releases, which no pod reads and which can be many and large. Nothing that a pod
+// may read can be left out here: it would be taken for absent, and whoever requires it would wait for ever.
 func configSecrets() fields.Selector {
-	return fields.AndSelectors(
-		fields.OneTermNotEqualSelector("type", string(helmrecord.SecretType)),
-		fields.OneTermNotEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)),
-	)
+	return fields.OneTermNotEqualSelector("type", string(helmrecord.SecretType))
 }
 
 // podCache makes a cache of its own for pods, reduced to what tells whether their references match their pins.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "tidemark.dev/tidemark/api/v1"
@@ -33,7 +34,8 @@ const flaggerTracking = "flagger.app/config-tracking"
 
 // SettingOf reads what the metadata of a config object asks for. Where it asks for no treatment, a ConfigMap is versioned; a
 // Secret is not, because a credential that was rotated must not come back with an older revision, and for the same reason
-// neither is a trust bundle that something in the cluster injects.
+// neither is a trust bundle that something in the cluster injects. A Secret that the cluster fills with the token of a service
+// account is no configuration: it is ignored, as are the tokens that pods project.
 func SettingOf(kind workload.ObjectKind, m metav1.Object) Setting {
 	s := Setting{TreatAs: v1.TreatAsVersioned}
 	if kind == workload.Secret || injected(m) {
@@ -41,6 +43,9 @@ func SettingOf(kind workload.ObjectKind, m metav1.Object) Setting {
 	}
 	annotations := m.GetAnnotations()
 	s.Ignore, s.Problem = flag(annotations, v1.AnnotationIgnore)
+	if _, token := annotations[corev1.ServiceAccountNameKey]; token && kind == workload.Secret {
+		s.Ignore = true
+	}
 	shown, wrong := flag(annotations, v1.AnnotationShowValues)
 	s.ShowValues = shown && kind == workload.ConfigMap
 	s.Problem = strings.TrimPrefix(s.Problem+semicolon(wrong), "; ")

@@ -24,14 +24,18 @@ func TestSettingOf(t *testing.T) {
 		want    Setting
 		problem string
 	}{
-		"a ConfigMap":               {want: Setting{TreatAs: versioned}},
-		"a Secret":                  {kind: workload.Secret, want: Setting{TreatAs: restart}},
-		"a Secret, versioned":       {kind: workload.Secret, meta: annotated(v1.AnnotationTreatAs, versioned), want: Setting{TreatAs: versioned}},
-		"ignored":                   {meta: annotated(v1.AnnotationIgnore, "true"), want: Setting{Ignore: true, TreatAs: versioned}},
-		"not ignored":               {meta: annotated(v1.AnnotationIgnore, "false"), want: Setting{TreatAs: versioned}},
-		"a word that is no boolean": {meta: annotated(v1.AnnotationIgnore, "yes"), want: Setting{TreatAs: versioned}, problem: `"yes" is neither`},
-		"live":                      {meta: annotated(v1.AnnotationTreatAs, live), want: Setting{TreatAs: live}},
-		"restart":                   {meta: annotated(v1.AnnotationTreatAs, restart), want: Setting{TreatAs: restart}},
+		"a ConfigMap":         {want: Setting{TreatAs: versioned}},
+		"a Secret":            {kind: workload.Secret, want: Setting{TreatAs: restart}},
+		"a Secret, versioned": {kind: workload.Secret, meta: annotated(v1.AnnotationTreatAs, versioned), want: Setting{TreatAs: versioned}},
+		"ignored":             {meta: annotated(v1.AnnotationIgnore, "true"), want: Setting{Ignore: true, TreatAs: versioned}},
+		"not ignored":         {meta: annotated(v1.AnnotationIgnore, "false"), want: Setting{TreatAs: versioned}},
+		"a service account's token": {
+			kind: workload.Secret, meta: annotated("kubernetes.io/service-account.name", "mailer"), want: Setting{Ignore: true, TreatAs: restart},
+		},
+		"a ConfigMap that names a service account": {meta: annotated("kubernetes.io/service-account.name", "mailer"), want: Setting{TreatAs: versioned}},
+		"a word that is no boolean":                {meta: annotated(v1.AnnotationIgnore, "yes"), want: Setting{TreatAs: versioned}, problem: `"yes" is neither`},
+		"live":                                     {meta: annotated(v1.AnnotationTreatAs, live), want: Setting{TreatAs: live}},
+		"restart":                                  {meta: annotated(v1.AnnotationTreatAs, restart), want: Setting{TreatAs: restart}},
 		"a treatment that is none": {
 			meta: annotated(v1.AnnotationTreatAs, "frozen"), want: Setting{TreatAs: versioned}, problem: `"frozen" is no treatment`,
 		},
