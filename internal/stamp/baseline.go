@@ -54,7 +54,8 @@ func partsOf(use workload.Consumption, foldAbove int) []part {
 }
 
 // partNamed gives the part of a stored name, as far as the consumption still covers it: a key that is still read, alone or
-// among all; all keys while any is read; a list of keys while the list is the same.
+// among all; all keys while any is read; a list of keys while the list is the same. Older records name a list of a Secret's keys by
+// the mark alone, which does not say of which list, so such a part covers nothing.
 func partNamed(name string, use workload.Consumption) (part, bool) {
 	for _, v := range views(use) {
 		rest, ok := strings.CutPrefix(name, v.name)
@@ -77,9 +78,10 @@ func partNamed(name string, use workload.Consumption) (part, bool) {
 	return part{}, false
 }
 
-// listName names a list of keys by the digest that an absent object has under it.
+// listName names a list of keys by the digest that an absent object has under it. Names of keys are no secret, so a Secret's list
+// is named without its key, as any other.
 func listName(o workload.Object, view digest.View, names []string) string {
-	_, hash, _ := strings.Cut(string(digest.Content{}.Of(o, view, workload.Keys{Names: names})), "-")
+	_, hash, _ := strings.Cut(string(digest.Content{Version: digest.V1}.Of(o, view, workload.Keys{Names: names})), "-")
 	return keyList + hash
 }
 

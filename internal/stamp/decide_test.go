@@ -1,10 +1,12 @@
 package stamp
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/workload"
 )
 
@@ -261,7 +263,36 @@ func TestDecideOverTime(t *testing.T) {
 			// A list with one key less is another fold: it cannot be told what changed, and the new template rolled by itself.
 			check(t, s.then(wide("3").mounted(keys(names[1:]...))), record(TemplateEdited))
 		},
+		"a fold of a Secret is of one list of keys": func(t *testing.T) {
+			key, names := testKey(t, "a"), numbered(700)
+			wide := func(n int) Object { return secretFrom(key, names...).envKeys(names[:n]...) }
+			s := decided(t, rolls(wide(699)))
+			if n := len(s.Record.Objects["secret/s"].Baseline); n != 1 {
+				t.Fatalf("%d parts, want one fold", n)
+			}
+			s = check(t, s.then(wide(700)), record(TemplateEdited))
+			changed := secretFrom(key, append(names[1:], names[0]+"=2")...).envKeys(names...)
+			check(t, s.then(changed), rolled("secret/s"))
+		},
+		"a fold that does not say of which list rolls nothing": func(t *testing.T) {
+			key, names := testKey(t, "a"), numbered(700)
+			s := decided(t, rolls(secretFrom(key, names...).envKeys(names[:699]...)))
+			for _, sum := range s.Record.Objects["secret/s"].Baseline { // the only one, named as older records name it
+				s.Record.Objects["secret/s"] = ObjectRecord{Baseline: map[string]digest.Digest{"env:#": sum}}
+			}
+			check(t, s, record(TemplateEdited))
+			check(t, s.then(secretFrom(key, names...).envKeys(names...)), record(TemplateEdited))
+		},
 	} {
 		t.Run(name, run)
 	}
+}
+
+// numbered are names of keys.
+func numbered(n int) []string {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("KEY_%03d", i))
+	}
+	return names
 }
