@@ -81,6 +81,8 @@ func TestDecideOnAWorkloadNeverSeenBefore(t *testing.T) {
 	strange.Mode = "pin-all"
 	stamped := rolls(envFrom("a", "A=1"))
 	stamped.Stamp = "v1-of-another-cluster"
+	bothWays := envFrom("a").binary("A=1").envKeys("A").with(func(c *workload.Consumption) { c.Files = all() })
+	eitherWay := envFrom("a").binary("A=1").envKeys("A").with(func(c *workload.Consumption) { c.Env = all() })
 	for name, tc := range map[string]struct {
 		state State
 		want  outcome
@@ -97,6 +99,8 @@ func TestDecideOnAWorkloadNeverSeenBefore(t *testing.T) {
 		"a missing key waits":                               {rolls(envFrom("a", "A=1").envKeys("A", "B")), waiting("configmap/a B")},
 		"all that is missing is listed, in order":           {rolls(envFrom("c").absent(), envFrom("b").absent(), envFrom("a").envKeys("X", "Y")), waiting("configmap/a X", "configmap/a Y", "configmap/b", "configmap/c")},
 		"a variable does not find its key in binaryData":    {rolls(envFrom("a").binary("A=1").envKeys("A")), waiting("configmap/a A")},
+		"nor where files show the key as well":              {rolls(bothWays), waiting("configmap/a A")},
+		"nor where another reads all into the environment":  {rolls(eitherWay), waiting("configmap/a A")},
 		"a file finds its key in binaryData":                {rolls(envFrom("a").binary("A=1").mounted(keys("A"))), record(FirstRecord)},
 		"a missing optional object is a baseline":           {rolls(envFrom("a").absent().optional()), record(FirstRecord)},
 		"a missing object that is live is not waited for":   {rolls(envFrom("a").absent().live(), envFrom("b")), record(FirstRecord)},

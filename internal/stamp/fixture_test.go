@@ -57,17 +57,19 @@ func (o Object) with(change func(*workload.Consumption)) Object {
 }
 
 func (o Object) optional() Object {
-	return o.with(func(c *workload.Consumption) { c.Required, c.RequiredKeys = false, nil })
+	return o.with(func(c *workload.Consumption) { c.Required, c.RequiredKeys, c.RequiredEnv = false, nil, nil })
 }
 
 // envKeys narrows to keys that are each read into a variable, and required.
 func (o Object) envKeys(names ...string) Object {
-	return o.with(func(c *workload.Consumption) { c.Env, c.RequiredKeys = keys(names...), names })
+	return o.with(func(c *workload.Consumption) { c.Env, c.RequiredKeys, c.RequiredEnv = keys(names...), names, names })
 }
 
 // mounted reads the object as files instead.
 func (o Object) mounted(k workload.Keys) Object {
-	return o.with(func(c *workload.Consumption) { c.Env, c.Files, c.RequiredKeys = workload.Keys{}, k, k.Names })
+	return o.with(func(c *workload.Consumption) {
+		c.Env, c.Files, c.RequiredKeys, c.RequiredEnv = workload.Keys{}, k, k.Names, nil
+	})
 }
 
 func (o Object) live() Object {
