@@ -102,6 +102,8 @@ type FleetVersion struct {
 	Version string `json:"version,omitempty"`
 	// Applied says that it is the applied one.
 	Applied bool `json:"applied"`
+	// Behind says that it is known not to be, also where it is not known which one it is.
+	Behind bool `json:"behind"`
 	// Since is from when on all of it surely was applied, as far back as is remembered; absent when not known.
 	Since time.Time `json:"since,omitzero"`
 	Pods  int       `json:"pods"`

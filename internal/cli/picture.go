@@ -59,6 +59,8 @@ func (j judged) groups(now time.Time) []group {
 		g := group{cell: letters, pods: v.Pods}
 		running += v.Pods
 		switch {
+		case v.Version == "" && v.Behind:
+			g.cell, g.colour, g.text = cellUnknown, colourNone, "something else than what is applied, not known in all"
 		case v.Version == "":
 			g.cell, g.colour, g.text = cellUnknown, colourNone, "not known what they loaded"
 		case v.Applied:

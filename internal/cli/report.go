@@ -56,7 +56,7 @@ func (j judged) document() v1.Fleet {
 		Unfinished: unfinishedDocument(j.Result.Unfinished), Problems: j.Problems,
 	}
 	for _, v := range j.Versions {
-		f.Versions = append(f.Versions, v1.FleetVersion{Version: v.Version, Applied: v.Applied, Since: seconds(v.Since), Pods: v.Pods})
+		f.Versions = append(f.Versions, v1.FleetVersion{Version: v.Version, Applied: v.Applied, Behind: v.Behind, Since: seconds(v.Since), Pods: v.Pods})
 	}
 	for _, o := range j.Fleet.Objects {
 		f.Objects = append(f.Objects, j.objectDocument(o))

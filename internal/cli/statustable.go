@@ -130,8 +130,11 @@ func podsText(r fleet.Result, wide bool) string {
 		switch {
 		case v.Applied:
 			applied += v.Pods
-		case v.Version == "":
+		case v.Version == "" && !v.Behind:
 			unknown += v.Pods
+		case v.Version == "":
+			older += v.Pods
+			marked = append(marked, fmt.Sprintf("%d older", v.Pods))
 		default:
 			older += v.Pods
 			marked = append(marked, fmt.Sprintf("%d older(%s)", v.Pods, v.Version))

@@ -29,7 +29,7 @@ const (
 )
 
 // FleetMetrics are the series of fleets, made by the leader: as of its last look, all of one look or none. A fleet that reads no
-// configuration and is in step has no series, so their number is bounded by 8 + [maxVersions] + 4 for each other one: three states of
+// configuration and is in step has no series, so their number is bounded by 8 + [maxVersions] + 5 for each other one: three states of
 // pods of other versions, and pods whose version is not known.
 type FleetMetrics struct {
 	verdict, since, versions, pods, behind, differing, dormant, budget, unmatched *prometheus.Desc
@@ -156,7 +156,7 @@ func (m *FleetMetrics) collect(out chan<- prometheus.Metric, f *measured, at tim
 
 // known reports whether it is known of every running pod whether it runs what is applied.
 func (f *measured) known() bool {
-	return f.result.Verdict != fleet.Unknown && !slices.ContainsFunc(f.result.Versions, func(v fleet.VersionCount) bool { return f.state(v) == podUnknown })
+	return f.result.Verdict != fleet.Unknown && !slices.ContainsFunc(f.result.Versions, func(v fleet.VersionCount) bool { return stateOf(v) == podUnknown })
 }
 
 // speaks reports whether the fleet has anything to say: it reads configuration, or something is amiss.
@@ -192,7 +192,7 @@ func (f *measured) pods() (counts []podCount, known int) {
 	slices.SortStableFunc(versions, func(a, b fleet.VersionCount) int { return cmp.Compare(b.Pods, a.Pods) })
 	seen, named := map[string]bool{}, 0
 	for _, v := range versions {
-		c := podCount{v.Version, f.state(v), v.Pods}
+		c := podCount{v.Version, stateOf(v), v.Pods}
 		if v.Version != "" {
 			seen[v.Version] = true
 			if named++; named > maxVersions {
@@ -209,14 +209,12 @@ func (f *measured) pods() (counts []podCount, known int) {
 	return counts, len(seen)
 }
 
-func (f *measured) state(v fleet.VersionCount) podState {
-	if v.Applied {
+func stateOf(v fleet.VersionCount) podState {
+	switch {
+	case v.Applied:
 		return podApplied
-	}
-	for _, p := range f.result.Pods {
-		if p.Version == v.Version && p.Behind {
-			return podOlder
-		}
+	case v.Behind:
+		return podOlder
 	}
 	return podUnknown
 }

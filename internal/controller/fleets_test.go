@@ -242,18 +242,44 @@ func TestVersionsOfAFleetAreBounded(t *testing.T) {
 	m := measured{result: fleet.Result{Verdict: fleet.Split}}
 	for i := range 40 {
 		version := fmt.Sprintf("v%d", i)
-		m.result.Versions = append(m.result.Versions, fleet.VersionCount{Version: version, Pods: i + 1})
-		m.result.Pods = append(m.result.Pods, fleet.PodResult{Version: version, Behind: true})
+		m.result.Versions = append(m.result.Versions, fleet.VersionCount{Version: version, Behind: true, Pods: i + 1})
 	}
 	// The smallest are the applied one, and one of which it is not known whether it is.
-	m.result.Versions = append(m.result.Versions, fleet.VersionCount{Pods: 3}, fleet.VersionCount{Version: "applied", Applied: true}, fleet.VersionCount{Version: "odd"})
+	m.result.Versions = append(m.result.Versions, fleet.VersionCount{Pods: 3}, fleet.VersionCount{Pods: 2, Behind: true},
+		fleet.VersionCount{Version: "applied", Applied: true}, fleet.VersionCount{Version: "odd"})
 	counts, known := m.pods()
 	pods := 0
 	for _, c := range counts {
 		pods += c.pods
 	}
-	if known != 42 || len(counts) != maxVersions+4 || pods != 40*41/2+3 {
+	if known != 42 || len(counts) != maxVersions+5 || pods != 40*41/2+5 {
 		t.Errorf("%d series for %d pods of %d versions: %v", len(counts), pods, known, counts)
+	}
+}
+
+// TestPodsOfWhichNothingIsKnownAreNotOlder has pods known to be behind beside pods of which nothing is known; of none is all known.
+func TestPodsOfWhichNothingIsKnownAreNotOlder(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	w := drained(now, 2, 3)
+	unread := workload.Consumption{Object: workload.Object{Kind: workload.Secret, Namespace: "mail", Name: "relay"}, Env: workload.Keys{All: true}}
+	w.Fleet.Objects = append(w.Fleet.Objects, fleet.Object{Use: unread, Problem: "secrets are not readable"})
+	for i := range w.Fleet.Pods {
+		c := &w.Fleet.Pods[i].Containers[0]
+		c.Uses = append(c.Uses, unread)
+	}
+	result := fleet.Judge(w.Fleet)
+	if got, want := versionsOf(result), "3 unknown, 2 older"; got != want {
+		t.Errorf("told of %q, want %q", got, want)
+	}
+	o := newObservatory(t)
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{w}}
+	o.look(t.Context())
+	got := o.series(t)
+	for _, want := range []string{"pods name=sender state=older version= 2", "pods name=sender state=unknown version= 3"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no series %q in %v", want, got)
+		}
 	}
 }
 

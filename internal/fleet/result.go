@@ -90,8 +90,8 @@ type PodResult struct {
 type VersionCount struct {
 	// Version as in PodResult; "" for pods whose version is unknown.
 	Version string
-	// Applied says that this version is the applied one.
-	Applied bool
+	// Applied says that this version is the applied one, and Behind that it is known not to be.
+	Applied, Behind bool
 	// Since is from when on all of it surely was applied, as far back as is remembered; zero when that is not known.
 	Since time.Time
 	Pods  int

@@ -232,8 +232,10 @@ func (s survey) versions() []VersionCount {
 		if p.standing == starting {
 			continue
 		}
-		v := VersionCount{Version: p.result.Version, Applied: p.standing == current, Since: s.appliedFrom(p)}
-		i := slices.IndexFunc(out, func(c VersionCount) bool { return c.Version == v.Version && c.Applied == v.Applied })
+		v := VersionCount{Version: p.result.Version, Applied: p.standing == current, Behind: p.standing == behind, Since: s.appliedFrom(p)}
+		i := slices.IndexFunc(out, func(c VersionCount) bool {
+			return c.Version == v.Version && c.Applied == v.Applied && c.Behind == v.Behind
+		})
 		if i < 0 {
 			i, out = len(out), append(out, v)
 		}
@@ -281,13 +283,15 @@ func (f finding) appliedFrom(of *Fleet) time.Time {
 	return versions[last].Seen
 }
 
-// rank orders versions: the applied one, older ones, unknown ones.
+// rank orders versions: the applied one, older ones, unknown ones, of which those that are known to be older come first.
 func rank(v VersionCount) int {
 	switch {
 	case v.Applied:
 		return 0
 	case v.Version != "":
 		return 1
+	case v.Behind:
+		return 2
 	}
-	return 2
+	return 3
 }
