@@ -56,14 +56,14 @@ func (s survey) verdict() Result {
 
 func (s survey) waiting() (Result, bool) {
 	var missing []stamp.Missing
-	var since time.Time
+	var since earliest
 	for _, o := range s.Objects {
 		if o.Live || o.Applied == nil {
 			continue
 		}
 		if m := missingOf(o.Use, *o.Applied); len(m) > 0 {
 			missing = append(missing, m...)
-			since = later(since, trailing(o.Log, o.Use, func(c digest.Content) bool { return len(missingOf(o.Use, c)) > 0 }))
+			since.add(trailing(o.Log, o.Use, func(c digest.Content) bool { return len(missingOf(o.Use, c)) > 0 }))
 		}
 	}
 	var words []string
@@ -72,11 +72,28 @@ func (s survey) waiting() (Result, bool) {
 	}
 	if lost := s.lostCopies(); len(lost) > 0 {
 		words = append(words, s.listed(lost)+", which the template pins")
+		since.add(time.Time{})
 	}
 	if len(words) == 0 {
 		return Result{}, false
 	}
-	return Result{Verdict: Waiting, Since: since, Reason: "missing: " + strings.Join(words, ", ")}, true
+	return Result{Verdict: Waiting, Since: since.time, Reason: "missing: " + strings.Join(words, ", ")}, true
+}
+
+// earliest is the earliest of the times added; zero when any of them is not known.
+type earliest struct {
+	time    time.Time
+	unknown bool
+}
+
+func (e *earliest) add(t time.Time) {
+	e.unknown = e.unknown || t.IsZero()
+	switch {
+	case e.unknown:
+		e.time = time.Time{}
+	case e.time.IsZero() || t.Before(e.time):
+		e.time = t
+	}
 }
 
 func (s survey) nothing() (Result, bool) {

@@ -158,6 +158,8 @@ func TestJudge(t *testing.T) {
 	unread := steady
 	unread.Applied, unread.Problem = nil, "secrets are not readable"
 	missing := remembered(event{0, interval("10m")}, event{60, gone})
+	missingToo := remembered(event{0, interval("10m")}, event{90, gone})
+	missingToo.Use.Object.Name, missingToo.Log.Object.Name = "limits", "limits"
 	lacking := steady
 	lacking.Use.RequiredKeys = []string{"interval", "limit"}
 	rollingOn := func(f *Fleet) { f.RolloutDone = false }
@@ -176,6 +178,14 @@ func TestJudge(t *testing.T) {
 		},
 		"a required key is missing": {
 			fleetOf(lacking, nil), judged{Waiting, -1, 0, "", "missing: key limit of configmap/pricing"},
+		},
+		"what is missing longest counts": {
+			fleetOf(missing, nil, func(f *Fleet) { f.Objects = append(f.Objects, missingToo) }),
+			judged{Waiting, 60, 0, "", "missing: configmap/pricing, configmap/limits"},
+		},
+		"of one that is missing it is not known since when": {
+			fleetOf(missing, nil, func(f *Fleet) { f.Objects = append(f.Objects, lacking) }),
+			judged{Waiting, -1, 0, "", "missing: configmap/pricing, key limit of configmap/pricing"},
 		},
 		// nothing to differ
 		"no configuration is read": {
