@@ -202,10 +202,18 @@ const wentBack = "the workload went back to an older revision"
 
 func (s survey) rolling() (Result, bool) {
 	begun := s.rolloutBegun()
-	if begun.IsZero() || s.Now.Sub(begun) > max(s.Budget, minBudget) || !s.goesOn() {
+	if begun.IsZero() || s.Now.Sub(begun) > s.budget() || !s.goesOn() {
 		return Result{}, false
 	}
 	return Result{Verdict: Rolling, Since: begun, Reason: s.facts()}, true
+}
+
+// budget is how long a rollout may take: also less than any would by itself, where the workload asks for that.
+func (s survey) budget() time.Duration {
+	if s.Budget > 0 {
+		return s.Budget
+	}
+	return minBudget
 }
 
 func (s survey) split() (Result, bool) {

@@ -254,6 +254,10 @@ func TestJudge(t *testing.T) {
 			fleetOf(edited, join(pods(2, oldPods), pods(1, 119.1, stamped)), record(rolled(119)), rollingOn),
 			judged{Rolling, 119, 2, "", "2 of 3 pods run an earlier version of configmap/pricing; 1 of 3 pods runs what is applied"},
 		},
+		"a rollout that may take less than any would by itself": {
+			fleetOf(edited, join(pods(2, oldPods), pods(1, 119.1, stamped)), record(rolled(119)), rollingOn, func(f *Fleet) { f.Budget = 30 * time.Second }),
+			judged{Split, seconds(119, 6), 2, "", "2 of 3 pods run an earlier version of configmap/pricing; 1 of 3 pods runs what is applied"},
+		},
 		"a rollout whose first pod does not run yet": {
 			fleetOf(edited, join(pods(2, oldPods), pods(1, 119.5, notStarted, stamped, ofRevision("r2"))), record(rolled(119)), rollingOn),
 			judged{Rolling, 119, 2, "", "2 of 3 pods run an earlier version of configmap/pricing; 1 of 3 pods does not run yet"},
