@@ -497,6 +497,12 @@ func (h *historian) write(ctx context.Context, ns string) error {
 	if err != nil {
 		return fmt.Errorf("read values: %w", err)
 	}
+	written := false
+	defer func() {
+		if !written {
+			h.wantAgain(read)
+		}
+	}()
 	shards, failed := h.encode(ns, h.values.of(ns, stored), read)
 	for i, data := range slices.Backward(shards) { // the order in which nothing is lost half-way
 		if i < len(stored) && maps.Equal(data, stored[i]) {
@@ -515,6 +521,7 @@ func (h *historian) write(ctx context.Context, ns string) error {
 			return fmt.Errorf("delete history: %w", err)
 		}
 	}
+	written = true
 	h.mu.Lock()
 	h.shards[ns] = len(shards)
 	h.mu.Unlock()

@@ -29,14 +29,19 @@ func newValues(keep bool) values {
 }
 
 // took takes a log over that a leader before wrote, without its values, and reports whether they are to be removed from the
-// API as well.
+// API as well. That leader looked for the newest value of a key where it is kept, or where none is that the key ever had; where only
+// older ones are, it may have ended before it could.
 func (v values) took(l *history.Log) (unwelcome bool) {
-	kept := l.Values
+	stored := *l
 	l.Values = nil
 	if v.keep {
-		v.look(*l, func(key string) bool { _, ok := kept[key]; return ok })
+		v.look(stored, func(key string) bool {
+			kept, there := stored.Values[key]
+			_, newest := stored.Value(key, stored.Newest().Content.Data[key])
+			return newest || there && len(kept) == 0
+		})
 	}
-	return !v.keep && kept != nil
+	return !v.keep && stored.Values != nil
 }
 
 // look notes that the values of the newest version are looked for, of keys that somebody reads.
@@ -111,13 +116,20 @@ func (h *historian) readValues(ctx context.Context, ns string) (map[workload.Obj
 	h.mu.Unlock()
 	err := h.readData(ctx, ns, out)
 	if err != nil {
-		h.mu.Lock()
-		for o := range out {
-			h.values.wanted[o] = true
-		}
-		h.mu.Unlock()
+		h.wantAgain(out)
 	}
 	return out, err
+}
+
+// wantAgain asks once more for values that were taken for read, and did not come into the history.
+func (h *historian) wantAgain(read map[workload.Object]map[string]string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for o := range read {
+		if h.logs[o] != nil {
+			h.values.wanted[o] = true
+		}
+	}
 }
 
 // readData fills in the data of the ConfigMaps of a namespace.

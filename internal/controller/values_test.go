@@ -30,7 +30,7 @@ type archive struct {
 	api client.WithWatch
 	// applied and read are the names of ConfigMaps that were written and read.
 	applied, read []string
-	fails         bool
+	fails, full   bool
 	rv            int
 }
 
@@ -43,6 +43,9 @@ func newArchive(t *testing.T, keep bool) *archive {
 			named, is := obj.(interface{ GetName() *string })
 			if !is {
 				return errors.New("what is applied has no name")
+			}
+			if a.full {
+				return errors.New("no room")
 			}
 			a.applied = append(a.applied, *named.GetName())
 			return c.Apply(ctx, obj, opts...)
@@ -192,6 +195,40 @@ func TestAValueIsReadAgainWhenTheAPIDidNotAnswer(t *testing.T) {
 	a.fails = false
 	a.flushes()
 	if got := a.kept("mailer", "LEASE"); got != "10m" {
+		t.Errorf("kept %q", got)
+	}
+}
+
+func TestAValueIsReadAgainWhenTheHistoryWasNotWritten(t *testing.T) {
+	a := newArchive(t, true)
+	a.sees(a.applies("mailer", lease10m()))
+	a.runs("mail", 1, "mailer")
+	a.flushes()
+	a.sees(a.applies("mailer", map[string]string{"LEASE": "2m"}))
+	a.full = true
+	if a.flush(t.Context()) {
+		t.Error("took the history for written")
+	}
+	a.full = false
+	a.flushes()
+	if got := a.kept("mailer", "LEASE"); got != "2m 10m" {
+		t.Errorf("kept %q", got)
+	}
+}
+
+// TestTheNextLeaderLooksForTheNewestValue restarts where older values of a key are kept, and the newest is not.
+func TestTheNextLeaderLooksForTheNewestValue(t *testing.T) {
+	a := newArchive(t, true)
+	a.sees(a.applies("mailer", lease10m()))
+	a.runs("mail", 1, "mailer")
+	a.flushes()
+	missed := a.applies("mailer", map[string]string{"LEASE": "5m"})
+	a.applies("mailer", map[string]string{"LEASE": "2m"})
+	a.sees(missed)
+	a.flushes()
+	a.applies("mailer", map[string]string{"LEASE": "5m"})
+	a.starts(true)
+	if got := a.kept("mailer", "LEASE"); got != "5m 10m" {
 		t.Errorf("kept %q", got)
 	}
 }
