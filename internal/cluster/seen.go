@@ -64,6 +64,7 @@ func (r *reading) readWorkloads(ctx context.Context) error {
 		}
 		if !allowed {
 			forbidden = append(forbidden, Plural(k.GroupVersionKind))
+			r.sight.LeftOut = append(r.sight.LeftOut, k)
 		}
 		answered = answered || allowed && !k.Optional()
 	}

@@ -61,6 +61,8 @@ type Sight struct {
 	Workloads []Workload
 	// NotFound are the targets that do not exist.
 	NotFound []Target
+	// LeftOut are the kinds whose workloads could not be listed for want of a right: of their fleets nothing is known.
+	LeftOut []Kind
 	// Remarks say what could not be read, each with what is unknown because of it, and what is not installed that mode pin
 	// needs, when a workload is in it.
 	Remarks []string

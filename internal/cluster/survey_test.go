@@ -209,6 +209,13 @@ func TestAMissingRightIsARemarkAndWhatDependsOnItUnknown(t *testing.T) {
 	}
 }
 
+func TestASurveyNamesTheKindsOfWhichItMayListNone(t *testing.T) {
+	sight := read(t, survey(newAPI(t, "testdata/shop.yaml", "list statefulsets")))
+	if len(sight.LeftOut) != 1 || sight.LeftOut[0].GroupVersionKind.Kind != "StatefulSet" {
+		t.Errorf("left out are %v, want the StatefulSets", sight.LeftOut)
+	}
+}
+
 func TestWithNoRightToAnyKindASurveyFails(t *testing.T) {
 	a := newAPI(t, "testdata/shop.yaml", "list deployments", "list statefulsets", "list daemonsets", "list cronjobs")
 	_, err := survey(a).Read(t.Context())

@@ -71,13 +71,28 @@ type concerns struct {
 // fleetsSource is the name of the set of all that fleets call for attention for.
 const fleetsSource = "fleets"
 
-// tell tells people what one look found. Where the verdict is not known, what was told stays as it is.
-func (c *concerns) tell(ctx context.Context, at time.Time, sight []judged) {
+// tell tells people what one look found. Where the verdict is not known, what was told stays as it is; so of the kinds left out.
+func (c *concerns) tell(ctx context.Context, at time.Time, sight []judged, leftOut []cluster.Kind) {
 	if c.notifier == nil {
 		return
 	}
+	unseen := func(key string) bool {
+		return slices.ContainsFunc(leftOut, func(k cluster.Kind) bool { return strings.HasPrefix(key, kindPrefix(k)) })
+	}
+	first, split := c.first, c.split
 	holds, unknown := c.holds(ctx, at, sight)
-	c.notifier.Sync(fleetsSource, holds, func(key string) bool { return unknown[key[:strings.LastIndex(key, "/")+1]] })
+	carry(c.first, first, unseen)
+	carry(c.split, split, unseen)
+	c.notifier.Sync(fleetsSource, holds, func(key string) bool { return unseen(key) || unknown[key[:strings.LastIndex(key, "/")+1]] })
+}
+
+// carry takes over from an earlier look what is noted under the keys of which this one saw nothing.
+func carry[V any](into, earlier map[string]V, unseen func(key string) bool) {
+	for key, v := range earlier {
+		if unseen(key) {
+			into[key] = v
+		}
+	}
 }
 
 // holds are the messages of what holds, and the beginnings of the keys of which that is not known.
@@ -127,8 +142,11 @@ func (c *concerns) since(key string, r fleet.Result, at time.Time) time.Time {
 
 // keyPrefix begins the keys of a workload's messages.
 func keyPrefix(t cluster.Target) string {
-	return "fleet/" + t.Kind.GroupVersionKind.GroupKind().String() + "/" + t.Namespace + "/" + t.Name + "/"
+	return kindPrefix(t.Kind) + t.Namespace + "/" + t.Name + "/"
 }
+
+// kindPrefix begins the keys of the messages of all workloads of a kind.
+func kindPrefix(k cluster.Kind) string { return "fleet/" + k.GroupKind().String() + "/" }
 
 // messageOf says what the verdict on a fleet means, with names, digests and counts.
 func messageOf(key string, why *concern, j judged) notify.Message {

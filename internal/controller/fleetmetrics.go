@@ -28,7 +28,8 @@ const (
 	podUnknown podState = "unknown" // what they run is not known
 )
 
-// FleetMetrics are the series of fleets, made by the leader: as of its last look, all of one look or none. A fleet that reads no
+// FleetMetrics are the series of fleets, made by the leader: as of its last look, all of one look or none; of kinds that this look
+// might not list, as of the look before it. A fleet that reads no
 // configuration and is in step has no series, so their number is bounded by 8 + [maxVersions] + 5 for each other one: three states of
 // pods of other versions, and pods whose version is not known.
 type FleetMetrics struct {
@@ -217,6 +218,23 @@ func stateOf(v fleet.VersionCount) podState {
 		return podOlder
 	}
 	return podUnknown
+}
+
+// of are the fleets of the kinds as the last look found them: a right that is lost ends no series, and no alert that stands on them.
+func (m *FleetMetrics) of(kinds []cluster.Kind) []measured {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last == nil {
+		return nil
+	}
+	var out []measured
+	for i := range m.last.fleets {
+		f := &m.last.fleets[i]
+		if slices.ContainsFunc(kinds, func(k cluster.Kind) bool { return k.GroupKind() == f.Kind.GroupKind() }) {
+			out = append(out, *f)
+		}
+	}
+	return out
 }
 
 // show replaces the series by those of a look.

@@ -100,10 +100,11 @@ func (f *fleets) look(ctx context.Context) {
 			remarks = append(remarks, w.Kind.Lower()+"/"+w.Namespace+"/"+w.Name+": "+said)
 		}
 	}
+	l.fleets = append(l.fleets, f.metrics.of(sight.LeftOut)...)
 	f.metrics.show(l)
 	f.metrics.seconds.Observe(f.clock.Since(begun).Seconds())
 	f.metrics.remarks.Set(float64(len(sight.Remarks)))
-	f.concerns.tell(ctx, sight.Now, all)
+	f.concerns.tell(ctx, sight.Now, all, sight.LeftOut)
 	f.say(fmt.Sprint(remarks), func() {
 		for _, r := range remarks {
 			f.log.Info("Looking at the fleets", "remark", r)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/digest"
@@ -280,6 +281,38 @@ func TestPodsOfWhichNothingIsKnownAreNotOlder(t *testing.T) {
 		if !slices.Contains(got, want) {
 			t.Errorf("no series %q in %v", want, got)
 		}
+	}
+}
+
+// TestALostRightEndsNothing loses the right to list one kind for two looks.
+func TestALostRightEndsNothing(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	o, in := newObservatory(t), newInbox(t)
+	o.tells(t, fake.NewClientBuilder().Build(), in)
+	o.sight = &cluster.Sight{Now: now}
+	o.settles(t)
+	w := drained(now, 24, 0)
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{w}}
+	o.look(t.Context())
+	before := o.series(t)
+	o.sight = &cluster.Sight{Now: now, LeftOut: []cluster.Kind{w.Kind}}
+	o.look(t.Context())
+	o.look(t.Context())
+	if diff := cmp.Diff(before, o.series(t)); diff != "" || len(before) == 0 {
+		t.Errorf("-before +after:\n%s", diff)
+	}
+	other := w
+	other.Name = "other"
+	o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{w, other}}
+	o.look(t.Context())
+	if got := in.all(t, 2); got[0].Status != "firing" || got[1].Status != "firing" {
+		t.Errorf("got %+v", got)
+	}
+	o.sight = &cluster.Sight{Now: now}
+	o.look(t.Context())
+	if got := o.series(t); got != nil {
+		t.Errorf("of fleets that are gone there is %v", got)
 	}
 }
 
