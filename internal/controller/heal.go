@@ -65,7 +65,8 @@ func mayBeStuck(set *appsv1.StatefulSet) bool {
 }
 
 // inTheWay is the first pod, by its ordinal, for which the StatefulSet's controller waits although it is of an older revision
-// and fails; nil when there is none, or when a pod is on its way out already.
+// and fails; nil when there is none. As long as a pod is on its way out, or one of the newest revision is not ready yet, the
+// rollout may be getting on, and none is in its way.
 func inTheWay(set *appsv1.StatefulSet, pods []corev1.Pod) *corev1.Pod {
 	partition := 0
 	if r := set.Spec.UpdateStrategy.RollingUpdate; r != nil && r.Partition != nil {
@@ -80,16 +81,20 @@ func inTheWay(set *appsv1.StatefulSet, pods []corev1.Pod) *corev1.Pod {
 			own = append(own, &pods[i])
 		}
 	}
+	newest := func(p *corev1.Pod) bool {
+		return p.Labels[appsv1.ControllerRevisionHashLabelKey] == set.Status.UpdateRevision
+	}
+	if slices.ContainsFunc(own, func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || newest(p) && !podReady(p) }) {
+		return nil
+	}
 	slices.SortFunc(own, func(a, b *corev1.Pod) int { return ordinal(a) - ordinal(b) })
 	for _, p := range own {
 		switch {
-		case p.DeletionTimestamp != nil:
-			return nil
 		case podReady(p):
-		case p.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision && ordinal(p) >= partition && fails(p):
+		case ordinal(p) >= partition && fails(p):
 			return p
 		default:
-			return nil // it may get ready yet, or is of the newest revision: nothing to put right
+			return nil // it may get ready yet: nothing to put right
 		}
 	}
 	return nil
@@ -107,7 +112,8 @@ func podReady(p *corev1.Pod) bool {
 }
 
 // fails reports whether a container of the pod does not come up: it has ended and is started again and again, or it cannot
-// even be made. One that is being pulled or initialised is given its time.
+// even be made. One that is being pulled or initialised is given its time, and so is one that runs: its restarts are those of its
+// whole life, and may be long ago.
 func fails(p *corev1.Pod) bool {
 	statuses := append(slices.Clone(p.Status.InitContainerStatuses), p.Status.ContainerStatuses...)
 	return slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool {
@@ -117,6 +123,6 @@ func fails(p *corev1.Pod) bool {
 		if w := s.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 			return true
 		}
-		return s.RestartCount > 1
+		return s.RestartCount > 1 && s.State.Running == nil
 	})
 }

@@ -126,6 +126,15 @@ func TestAStatefulSetIsFreedOfThePodInItsWay(t *testing.T) {
 			s.stands(2, waits("PodInitializing"))
 			s.pods[2].Status.InitContainerStatuses = []corev1.ContainerStatus{waits("CrashLoopBackOff")}
 		}, []string{"web-2"}, soon},
+		"it ended now and then in its long life, and runs": {func(s *stuck) {
+			s.stands(2, corev1.ContainerStatus{RestartCount: 5, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+		}, nil, soon},
+		"one after it is still going": {func(s *stuck) { s.fails(1); s.going(2) }, nil, soon},
+		"the newest after it is starting": {func(s *stuck) {
+			s.fails(1)
+			s.stands(2, waits("ContainerCreating"))
+			s.revision(2, "web-new")
+		}, nil, soon},
 		"it is merely not ready":              {func(s *stuck) { s.stands(2, corev1.ContainerStatus{RestartCount: 1}) }, nil, soon},
 		"it is being pulled":                  {func(s *stuck) { s.stands(2, waits("ContainerCreating")) }, nil, soon},
 		"it is being initialised":             {func(s *stuck) { s.stands(2, waits("PodInitializing")) }, nil, soon},
