@@ -166,6 +166,39 @@ func TestAStampIsDecidedOnWhatIsCopiedAndNamesOnlyWhatIsThere(t *testing.T) {
 	}
 }
 
+func TestACopyThatSomebodyDeletedIsMadeAgainUnderItsName(t *testing.T) {
+	one := left(watched(stamp.State{}, "a=1", "b=1"))
+	roll := one
+	roll.Mode = stamp.Roll
+	for name, tc := range map[string]struct {
+		state    stamp.State
+		objects  []client.Object
+		restored []workload.Object
+	}{
+		"both are there":                  {one, []client.Object{valued("a", "1"), valued("b", "1"), copied("a", "1"), copied("b", "1")}, nil},
+		"one is gone":                     {one, []client.Object{valued("a", "1"), valued("b", "1"), copied("b", "1")}, []workload.Object{inShop(workload.ConfigMap, "a")}},
+		"its source changed since":        {one, []client.Object{valued("a", "2"), valued("b", "1"), copied("b", "1")}, nil},
+		"the workload is not in mode pin": {roll, []client.Object{valued("a", "1"), valued("b", "1"), copied("b", "1")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := fake.NewClientBuilder().WithObjects(tc.objects...).Build()
+			c := &Copier{Client: api}
+			restored, err := c.Restore(t.Context(), tc.state, c.NextRevision, started)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.restored, restored); diff != "" {
+				t.Errorf("restored (-want +got):\n%s", diff)
+			}
+			if len(restored) > 0 {
+				held(t, api, tc.state.Pins)
+			} else if got := len(copiesIn(t, api)); got != len(tc.objects)-2 {
+				t.Errorf("there are %d copies, want those of before", got)
+			}
+		})
+	}
+}
+
 // held reads what the snapshots of pins hold, by their names.
 func held(t *testing.T, api client.Client, pins snapshot.Pins) map[string]string {
 	t.Helper()

@@ -25,7 +25,7 @@ import (
 // Live gathers what a decision about a workload stands on by reads of the API, for who follows no watches. A look is one
 // request for the namespace and one for Tidemark's own, and one for the Rollouts beside a Deployment that is scaled to none;
 // what it consumes is one for each object, one for each snapshot that the template names and that is no copy of what is
-// applied, and one for the retained revisions where they decide.
+// applied, and one for the retained revisions where they decide. To pin is one more for each snapshot that is to be there.
 type Live struct {
 	// Copier reads config objects.
 	Copier *Copier
@@ -168,7 +168,8 @@ func (l *Live) Consumed(ctx context.Context, f *Facts) error {
 	return nil
 }
 
-// Pin makes the snapshots that a decision on the facts asks for, of what was read for them: see [Copier.Pin].
+// Pin makes the snapshots that a decision on the facts asks for, or that the template names already and that are gone, of what was
+// read for them: see [Copier.Pin].
 func (l *Live) Pin(ctx context.Context, f Facts, d stamp.Decision, now time.Time) (stamp.Decision, error) {
 	return l.Copier.pin(ctx, f.State, d, f.sources, l.Copier.NextRevision, now)
 }
@@ -234,9 +235,9 @@ func (s Source) metadata() metav1.Object {
 }
 
 // pinned reads what the snapshot of that name holds of an object; nil when there is none. One whose name says that it holds
-// what is applied is not read: that is known.
+// what is applied is not read: what it holds is known, if it is there. [Live.Pin] sees to that.
 func (l *Live) pinned(ctx context.Context, o workload.Object, applied digest.Content, name string) (*digest.Content, error) {
-	if name == "" || name == v1.AbsentName || applied.Present && snapshot.Name(o, applied.Whole(o), 0) == name {
+	if name == "" || name == v1.AbsentName || isCopyOf(name, o, applied) {
 		return nil, nil
 	}
 	copied, err := l.Copier.Read(ctx, workload.Object{Kind: o.Kind, Namespace: o.Namespace, Name: name})
@@ -267,12 +268,8 @@ func (l *Live) Serves(ctx context.Context, pins snapshot.Pins) (bool, error) {
 		if name == v1.AbsentName {
 			continue
 		}
-		err := l.Copier.Client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: name}, MetadataOf(GVKOf(o.Kind)))
-		switch {
-		case apierrors.IsNotFound(err):
-			return false, nil
-		case err != nil:
-			return false, fmt.Errorf("look for the snapshot %s: %w", name, err)
+		if there, err := l.Copier.isThere(ctx, pinnedAs(o, name)); err != nil || !there {
+			return false, err
 		}
 	}
 	return true, nil

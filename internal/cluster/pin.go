@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
+	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/snapshot"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
@@ -29,7 +30,8 @@ type Revisions func(context.Context, workload.Object) (int64, error)
 
 // Pin makes the snapshots that a decision asks for, and returns the decision with their names. What is copied is read from the
 // API; where that is not what was decided on, it is decided again, so that the decision returned may be another one, also
-// to write nothing. Every snapshot that a returned stamp names was there when this returned.
+// to write nothing. Every snapshot that a returned stamp names was there when this returned; those of a template that stays as it
+// is are made again where that can be, as by [Copier.Restore].
 func (c *Copier) Pin(ctx context.Context, state stamp.State, d stamp.Decision, next Revisions, now time.Time) (stamp.Decision, error) {
 	return c.pin(ctx, state, d, map[workload.Object]Source{}, next, now)
 }
@@ -40,7 +42,8 @@ func (c *Copier) pin(
 ) (stamp.Decision, error) {
 	for range attempts {
 		if d.Action != stamp.WriteStamp {
-			return d, nil
+			_, err := c.restore(ctx, state, sources, next, now)
+			return d, err
 		}
 		var err error
 		if d.Pins, err = c.keep(ctx, state, d.Pins); err != nil {
@@ -61,6 +64,58 @@ func (c *Copier) pin(
 		return d.Pinned(names), nil
 	}
 	return d, ErrUnsettled
+}
+
+// Restore makes the snapshots again that the template of a workload in mode pin names and that somebody deleted, of objects that
+// still have their content, and returns these objects. Their names are what the template has already, so nothing rolls.
+func (c *Copier) Restore(ctx context.Context, state stamp.State, next Revisions, now time.Time) ([]workload.Object, error) {
+	return c.restore(ctx, state, map[workload.Object]Source{}, next, now)
+}
+
+// restore is Restore that does not read again what is among the sources already.
+func (c *Copier) restore(
+	ctx context.Context, state stamp.State, sources map[workload.Object]Source, next Revisions, now time.Time,
+) ([]workload.Object, error) {
+	if state.Mode != stamp.Pin {
+		return nil, nil
+	}
+	var gone []workload.Object
+	for _, o := range state.Objects {
+		name := state.Pins[o.Use.Object]
+		if o.Pinned != nil || !isCopyOf(name, o.Use.Object, o.Applied) {
+			continue
+		}
+		there, err := c.isThere(ctx, pinnedAs(o.Use.Object, name))
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			gone = append(gone, o.Use.Object)
+		}
+	}
+	same, err := c.readInto(ctx, &state, gone, sources)
+	if err != nil || !same { // what changed since it was watched is decided again
+		return nil, err
+	}
+	_, err = c.copyAll(ctx, gone, sources, next, now)
+	return gone, err
+}
+
+// isCopyOf reports whether a name is that of the snapshot of an object with the content; not whether the snapshot is there.
+func isCopyOf(name string, o workload.Object, content digest.Content) bool {
+	return content.Present && snapshot.Name(o, content.Whole(o), 0) == name
+}
+
+// isThere reports whether a snapshot is there.
+func (c *Copier) isThere(ctx context.Context, copied workload.Object) (bool, error) {
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: copied.Namespace, Name: copied.Name}, MetadataOf(GVKOf(copied.Kind)))
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the snapshot %s: %w", copied.Name, err)
+	}
+	return true, nil
 }
 
 // readInto reads the objects, each once, and puts what it finds into the state; same says that it was there already.
@@ -110,16 +165,15 @@ func (c *Copier) keep(ctx context.Context, state stamp.State, pins snapshot.Pins
 		if name == "" || name == v1.AbsentName || o.Pinned != nil {
 			continue
 		}
-		m := &metav1.PartialObjectMetadata{}
-		m.SetGroupVersionKind(GVKOf(o.Use.Object.Kind))
-		err := c.Client.Get(ctx, client.ObjectKey{Namespace: o.Use.Object.Namespace, Name: name}, m)
+		there, err := c.isThere(ctx, pinnedAs(o.Use.Object, name))
 		switch {
-		case apierrors.IsNotFound(err) && o.Applied.Present && snapshot.Name(o.Use.Object, o.Applied.Whole(o.Use.Object), 0) == name:
-			pins[o.Use.Object] = ""
-		case apierrors.IsNotFound(err):
-			return nil, fmt.Errorf("%s is pinned to %s: %w", o.Use.Object, name, ErrSnapshotGone)
 		case err != nil:
-			return nil, fmt.Errorf("look for the snapshot %s: %w", name, err)
+			return nil, err
+		case there:
+		case isCopyOf(name, o.Use.Object, o.Applied):
+			pins[o.Use.Object] = ""
+		default:
+			return nil, fmt.Errorf("%s is pinned to %s: %w", o.Use.Object, name, ErrSnapshotGone)
 		}
 	}
 	return pins, nil

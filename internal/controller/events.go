@@ -122,6 +122,12 @@ func (a announcer) refused(s *subject, err error) {
 		fmt.Sprintf("the stamp could not be written, trying again: %v", err))
 }
 
+// unrestored is sent when a copy that the template names is gone, and cannot be made again.
+func (a announcer) unrestored(s *subject, why string) {
+	a.event(s.object, corev1.EventTypeWarning, "CopyLost", "Restore", "a copy that the pod template names may be gone, so that no new pod would start, and could "+
+		"not be made again, trying again: "+why)
+}
+
 // stampLost is sent after a stamp was written that the pod template does not carry afterwards.
 func (a announcer) stampLost(s *subject) {
 	path := strings.Join(s.kind.TemplatePath, ".")

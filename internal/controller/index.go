@@ -180,17 +180,22 @@ func (x *index) putObject(d *cluster.Digested, now time.Time) []ID {
 	return x.readersOf(d.Object)
 }
 
-// dropObject notes that a config object is gone, and returns the workloads that consume it.
+// dropObject notes that a config object is gone, and returns the workloads that consume it, or of which it was a copy.
 func (x *index) dropObject(o workload.Object, now time.Time) []ID {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.tally(x.items[o].digested, nil)
+	old := x.items[o].digested
+	x.tally(old, nil)
 	x.items[o] = item{changed: now, since: now}
 	if x.readers[o] == nil {
 		delete(x.items, o)
 		x.depart(o, now)
 	}
-	return x.readersOf(o)
+	ids := x.readersOf(o)
+	if old != nil && old.Snapshot != nil {
+		ids = append(ids, x.readersOf(old.Snapshot.Source)...)
+	}
+	return ids
 }
 
 func (x *index) readersOf(o workload.Object) []ID {

@@ -21,6 +21,8 @@ type recollection struct {
 	written string
 	// stampLost says that the last stamp written got lost, and that this was told.
 	stampLost bool
+	// unrestored is why copies that its template names could not be made again, as it was last told; "" when none lack.
+	unrestored string
 }
 
 // memory keeps recollections.

@@ -57,6 +57,30 @@ func (c *Controller) pin(ctx context.Context, v view, d stamp.Decision) (stamp.D
 	if d.Action != stamp.WriteStamp || len(d.Pins) == 0 {
 		return d.Pinned(nil), nil
 	}
-	next := func(_ context.Context, o workload.Object) (int64, error) { return c.index.nextRevision(o), nil }
-	return c.copier.Pin(ctx, v.state, d, next, c.clock.Now())
+	return c.copier.Pin(ctx, v.state, d, c.nextRevision, c.clock.Now())
+}
+
+// restore makes the snapshots again that the template names and that somebody deleted, of objects that still have their content.
+func (c *Controller) restore(ctx context.Context, s *subject, v view) error {
+	if v.state.Mode != stamp.Pin || v.paused != "" {
+		return nil
+	}
+	restored, err := c.copier.Restore(ctx, v.state, c.nextRevision, c.clock.Now())
+	text := ""
+	if err != nil {
+		text = err.Error()
+		err = fmt.Errorf("restore the copies of %s: %w", s.id, err)
+	}
+	if before := c.memory.change(s.id, func(r *recollection) { r.unrestored = text }); text != "" && before.unrestored == "" {
+		c.announcer.unrestored(s, text)
+	}
+	if len(restored) > 0 && err == nil {
+		c.log.Info("Made copies again that somebody deleted", "workload", s.id.String(), "of", names(restored, s.id.Namespace))
+	}
+	return err
+}
+
+// nextRevision is a [cluster.Revisions] of what was watched.
+func (c *Controller) nextRevision(_ context.Context, o workload.Object) (int64, error) {
+	return c.index.nextRevision(o), nil
 }

@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,7 +11,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
@@ -121,4 +126,52 @@ func TestWhatGetsPinsWaitsForTheWebhookThatHasOnlyJustStarted(t *testing.T) {
 	w.pinning.Asked()
 	w.look(id)
 	w.wrote(1)
+}
+
+func TestACopyThatSomebodyDeletedIsMadeAgainWithoutARollout(t *testing.T) {
+	w := newWorld(t, Options{})
+	id := w.has("pricing")
+	name := w.applies("1")
+	w.pins(id, true)
+	w.look(id)
+	w.wrote(0)
+	copied := &corev1.ConfigMap{}
+	if err := w.copier.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, copied); err != nil {
+		t.Error(err)
+	}
+
+	d := configMap(name, "1", nil)
+	d.Snapshot = &snapshot.Snapshot{Object: d.Object, Provenance: snapshot.Provenance{Source: workload.Object{Kind: workload.ConfigMap, Namespace: "shop", Name: "prices"}}}
+	w.index.putObject(d, noon)
+	if ids := w.index.dropObject(d.Object, noon); !slices.Equal(ids, []ID{id}) {
+		t.Errorf("the deletion of a copy has %v looked at, want %v", ids, id)
+	}
+}
+
+func TestACopyThatCannotBeMadeAgainIsSaidOnceAndKeepsNothingElseWaiting(t *testing.T) {
+	w := newWorld(t, Options{})
+	id := w.has("pricing")
+	w.applies("1")
+	w.pins(id, true)
+	full := errors.New("the quota is used up")
+	w.copier.Client = interceptor.NewClient(w.copier.Client.(client.WithWatch), interceptor.Funcs{ //nolint:errcheck // the fake one is
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return full },
+	})
+	s := w.index.workload(id)
+	edited, ok := s.object.DeepCopyObject().(*appsv1.Deployment)
+	if !ok {
+		t.Fatal("it is no Deployment")
+	}
+	edited.Spec.Template.Spec.Containers[0].Image = "app:2"
+	w.index.putWorkload(deployment, edited)
+	for range 2 {
+		if _, err := w.Reconcile(t.Context(), id); !errors.Is(err, full) {
+			t.Errorf("got %v, want %v, to try again", err, full)
+		}
+		w.memory.change(id, func(r *recollection) { r.written = "" })
+	}
+	w.wrote(2) // the record of the new image, each time
+	if len(*w.notes) != 1 || !strings.HasPrefix((*w.notes)[0], "CopyLost: ") || !strings.Contains((*w.notes)[0], full.Error()) {
+		t.Errorf("events %q", *w.notes)
+	}
 }

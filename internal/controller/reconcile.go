@@ -52,6 +52,7 @@ func (c *Controller) Reconcile(ctx context.Context, id ID) (reconcile.Result, er
 		return reconcile.Result{}, err
 	}
 	d := stamp.Decide(v.state)
+	lost := c.restore(ctx, s, v) // which is in the way of nothing else
 	result, err := c.act(ctx, s, v, d)
 	if err == nil && d.Action == stamp.Nothing {
 		var noted reconcile.Result
@@ -59,10 +60,10 @@ func (c *Controller) Reconcile(ctx context.Context, id ID) (reconcile.Result, er
 		result = sooner(result, noted.RequeueAfter)
 	}
 	if err != nil {
-		return result, err
+		return result, errors.Join(err, lost)
 	}
 	again, err := c.heal(ctx, s, v)
-	return sooner(result, again), err
+	return sooner(result, again), errors.Join(err, lost)
 }
 
 // sooner looks again at the earlier of two times, of which each may be none.

@@ -30,7 +30,8 @@ type Object struct {
 	// annotation names cannot be.
 	Versioned bool
 	// Pinned is what the snapshot holds that the template pins the object to, in the terms of the object itself; nil when
-	// it is not pinned, or what it holds is not known.
+	// it is not pinned, or what it holds is not known. A pin with the name that a copy of what is applied has then counts as
+	// one: whoever acts on the decision makes that copy again where it is not there.
 	Pinned *digest.Content
 }
 

@@ -140,6 +140,10 @@ func (w *workloads) dropped(ctx context.Context, o *write, f cluster.Facts, d di
 			return answer{}, err
 		}
 		if decision := stamp.Decide(f.State); decision.Reason == stamp.RolledBack {
+			decision, err := w.provide(ctx, f, decision, dryRun)
+			if err != nil {
+				return answer{}, err
+			}
 			return w.apply(o, f, decision, dryRun), nil
 		}
 	}
@@ -258,23 +262,27 @@ func (w *workloads) job(ctx context.Context, o *write, dryRun bool) (answer, err
 	return answer{outcome: stamped, patch: o.operations(), remarks: out.remarks}, nil
 }
 
-// decision reads what the workload consumes and decides. The snapshots of a decision are there when this returns; those of a
-// dry run are named as they would be, and not made. held says why the workload must wait for its first pins: the pods of this
+// decision reads what the workload consumes and decides. The snapshots of a decision are there when this returns, and so are those
+// that the template names without a change to it; those of a dry run are named as they would be, and not made. held says why the workload must wait for its first pins: the pods of this
 // write would not read them, and nothing would replace these pods later. The controller sees to it then.
 func (w *workloads) decision(ctx context.Context, f *cluster.Facts, dryRun bool) (d stamp.Decision, held string, err error) {
 	if err := w.live.Consumed(ctx, f); err != nil {
 		return d, "", err
 	}
 	d = stamp.Decide(f.State)
-	if d.Action != stamp.WriteStamp {
-		return d, "", nil
+	if d.Action == stamp.WriteStamp && d.Reason == stamp.FirstPin {
+		if held = w.pinsLack(); held != "" {
+			return d, held, nil
+		}
 	}
-	if held = w.pinsLack(); held != "" && d.Reason == stamp.FirstPin {
-		return d, held, nil
-	}
-	if dryRun {
-		return cluster.Foresee(f.State, d), "", nil
-	}
-	d, err = w.live.Pin(ctx, *f, d, w.clock.Now())
+	d, err = w.provide(ctx, *f, d, dryRun)
 	return d, "", err
+}
+
+// provide makes the snapshots of a decision, but not for a dry run.
+func (w *workloads) provide(ctx context.Context, f cluster.Facts, d stamp.Decision, dryRun bool) (stamp.Decision, error) {
+	if dryRun {
+		return cluster.Foresee(f.State, d), nil
+	}
+	return w.live.Pin(ctx, f, d, w.clock.Now())
 }

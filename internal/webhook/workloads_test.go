@@ -186,7 +186,7 @@ func TestARequestForEachThingThatIsReadAndNoneWithoutAChange(t *testing.T) {
 	w.admits(created, labelled, unchanged)
 	w.asked(0)
 	next := w.admits(created, withImage(created, "app:2"), recorded)
-	w.asked(3)
+	w.asked(4) // and whether what it stays pinned to is there
 	w.prices("2")
 	w.admits(next, withImage(next, "app:3"), stamped)
 	w.asked(6 + 1) // what the template pinned before is read, too
@@ -276,6 +276,31 @@ func TestADryRunIsShownWhatAWriteWouldBe(t *testing.T) {
 	if _, written := w.tries(nil, reader("app:1"), false); left(written) != left(shown) || pinsOn(shown) == "" {
 		t.Errorf("it was shown %s, and was written %s", left(shown), left(written))
 	}
+}
+
+func TestARevisionIsNotLetThroughOnACopyThatSomebodyDeleted(t *testing.T) {
+	w := newWorld(t, v1.ModePin)
+	before := w.admits(nil, reader("app:1"), stamped)
+	_, name, _ := strings.Cut(pinsOn(before), "=")
+	lost := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	if err := w.api.Delete(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	copies := func(want int) {
+		t.Helper()
+		list := &corev1.ConfigMapList{}
+		if err := w.api.List(t.Context(), list, client.MatchingLabels{v1.LabelSnapshot: v1.True}); err != nil || len(list.Items) != want {
+			t.Errorf("there are %d copies, %v; want %d", len(list.Items), err, want)
+		}
+	}
+	if a, _ := w.tries(before, withImage(before, "app:2"), true); a.outcome != recorded {
+		t.Errorf("a dry run is %s", a.outcome)
+	}
+	copies(0)
+	if now := w.admits(before, withImage(before, "app:2"), recorded); pinsOn(now) != pinsOn(before) {
+		t.Errorf("it is pinned to %s, want %s", pinsOn(now), pinsOn(before))
+	}
+	copies(1)
 }
 
 func TestFirstPinsWaitUntilPodsWouldReadThem(t *testing.T) {
