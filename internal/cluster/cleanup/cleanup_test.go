@@ -504,6 +504,30 @@ func TestCleanupSaysWhichRightIsMissingOnce(t *testing.T) {
 	}
 }
 
+func TestWhatSomebodyElseRefusesStopsNothingElse(t *testing.T) {
+	configMaps := schema.GroupResource{Resource: "configmaps"}
+	for name, refusal := range map[string]error{
+		"a webhook": &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden, Message: `admission webhook "guard.example.com" denied the request: on hold`,
+		}},
+		"a policy": apierrors.NewForbidden(configMaps, "pricing-1", errors.New("ValidatingAdmissionPolicy 'holds' with binding 'holds' denied request: on hold")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, pricing(), pricingSnapshot(1, 2*time.Hour), pricingSnapshot(2, 2*time.Hour), pricingSnapshot(3, 0))
+			s.fails["delete configmaps"] = refusal
+			tried := 0
+			s.before = func(string) { tried++ }
+			cleaned := clean(t, cleanup(s))
+			if tried != 2 {
+				t.Errorf("tried %d deletions, want both", tried)
+			}
+			if err := cleaned.Err(); err == nil || !strings.Contains(err.Error(), "on hold") || strings.Contains(err.Error(), "right") || strings.Contains(err.Error(), "retire") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
 func TestCleanupRemarksWhatIsNoSnapshotInSpiteOfItsLabel(t *testing.T) {
 	odd := pricingSnapshot(1, 2*time.Hour)
 	delete(odd.Annotations, v1.AnnotationSnapshotOf)

@@ -46,7 +46,7 @@ type gateLook struct {
 	err error
 }
 
-// denial is a kind of write that was refused, which is not tried for every object of the namespace.
+// denial is a kind of write for which the right is missing, which is not tried for every object of the namespace.
 type denial struct {
 	namespace string
 	kind      workload.ObjectKind
@@ -140,14 +140,22 @@ func (w *retirer) closed(ctx context.Context, namespace string) (string, error) 
 	return "", nil
 }
 
-// isDenied reports whether a right is missing, or an admission policy refused the write.
+// protection is the policy of deploy/policy by which snapshots are deleted only by who has the right.
+const protection = "ValidatingAdmissionPolicy 'tidemark-snapshots'"
+
+// isDenied reports whether a right is missing, by RBAC or for our own policy, as it would be for every object of the kind in the
+// namespace. What somebody else's webhook or policy refuses it may refuse for this one object.
 func isDenied(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
+	text := err.Error()
+	if strings.Contains(text, protection) {
+		return true
+	}
+	return apierrors.IsForbidden(err) && !strings.Contains(text, "admission webhook") && !strings.Contains(text, "AdmissionPolicy")
 }
 
 // denied words a write that was refused, with the remedy.
 func denied(v snapshot.Verdict, err error) error {
-	if strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+	if strings.Contains(err.Error(), protection) {
 		return fmt.Errorf("%s %s: refused: to mark and to delete snapshots takes the verb \"retire\" on snapshots of API group %s in namespace %s, "+
 			"by a Role with apiGroups [%s], resources [snapshots], verbs [retire]: %w",
 			v.Action, v.Object, v1.Domain, v.Object.Namespace, v1.Domain, err)
