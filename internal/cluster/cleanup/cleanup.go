@@ -99,7 +99,7 @@ func (c *Outcome) Err() error {
 	return errors.Join(errs...)
 }
 
-// Run cleans up once. Where there are no snapshots it asks for nothing else.
+// Run cleans up once. Where there are no snapshots it asks only for the revisions that may pin one.
 func (c Round) Run(ctx context.Context) (*Outcome, error) {
 	out := &Outcome{}
 	snapshots, err := c.snapshots(ctx, out)
@@ -108,6 +108,10 @@ func (c Round) Run(ctx context.Context) (*Outcome, error) {
 	}
 	out.Now = c.Now() // after an answer that told the server's time, before anything that uses snapshots is listed
 	if len(snapshots) == 0 {
+		out.Unreachable, err = c.allLost(ctx)
+		if err != nil {
+			return nil, err
+		}
 		return out, nil
 	}
 	stock := snapshot.Stock{Now: out.Now, Snapshots: snapshots, Gone: map[workload.Object]bool{}}
@@ -170,14 +174,28 @@ func (c Round) snapshots(ctx context.Context, out *Outcome) ([]snapshot.Snapshot
 
 // uses finds what uses the snapshots, or their sources by name.
 func (c Round) uses(ctx context.Context, snapshots []snapshot.Snapshot) (*usage, error) {
-	u := &usage{
-		client: c.Client, namespace: c.Namespace, kinds: c.Kinds, wanted: map[workload.Object]bool{}, uses: snapshot.Uses{}, lost: map[workload.Object][]string{},
-	}
+	u := c.usage()
 	for _, s := range snapshots {
 		u.wanted[s.Object], u.wanted[s.Source] = true, true
 	}
 	err := u.read(ctx)
 	return u, err
+}
+
+// usage is what is to find the uses of objects; of none yet.
+func (c Round) usage() *usage {
+	return &usage{
+		client: c.Client, namespace: c.Namespace, kinds: c.Kinds, wanted: map[workload.Object]bool{}, uses: snapshot.Uses{}, lost: map[workload.Object][]string{},
+	}
+}
+
+// allLost counts the revisions that pin a copy where there is none at all.
+func (c Round) allLost(ctx context.Context) (map[string]int, error) {
+	u := c.usage()
+	if err := u.readRevisions(ctx); err != nil {
+		return nil, err
+	}
+	return c.unreachable(ctx, u.lost)
 }
 
 // unreachable counts the revisions that pin a copy which is not there, and was not made since the copies were listed either.

@@ -381,9 +381,9 @@ func TestCleanupWritesNothingWhenAListFails(t *testing.T) {
 	}
 }
 
-func TestCleanupAsksForNothingWhereThereAreNoSnapshots(t *testing.T) {
+func TestCleanupAsksForNothingButRevisionsWhereThereAreNoSnapshots(t *testing.T) {
 	s := newStore(t, pricing())
-	for _, what := range []string{"list pods", "list resourcequotas", "list replicasets", "get namespaces"} {
+	for _, what := range []string{"list pods", "list resourcequotas", "list deployments", "get namespaces"} {
 		s.fails[what] = forbidden(what)
 	}
 	if cleaned := clean(t, cleanup(s)); len(cleaned.Items)+len(cleaned.Remarks) > 0 {

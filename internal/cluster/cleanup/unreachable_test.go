@@ -27,3 +27,18 @@ func TestRevisionsWhoseCopiesAreGoneAreCounted(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+func TestRevisionsAreCountedAlsoWhereEveryCopyIsGone(t *testing.T) {
+	t.Parallel()
+	at := metav1.ObjectMeta{Namespace: "shop", Name: "gone"}
+	s := newStore(t, pricing(), &appsv1.ReplicaSet{ObjectMeta: at, Spec: appsv1.ReplicaSetSpec{Template: pinned()}},
+		revisionOfSet(metav1.ObjectMeta{Namespace: "shop", Name: "set"}, `{"spec":{"template":{"metadata":{"annotations":{"tidemark.dev/pins":"configmap/pricing=pricing-1"}}}}}`))
+	cleaned := clean(t, cleanup(s))
+	if diff := cmp.Diff(map[string]int{"shop": 2}, cleaned.Unreachable); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	s.fails["list replicasets"] = forbidden("list replicasets")
+	if _, err := cleanup(s).Run(t.Context()); err == nil {
+		t.Error("what cannot be counted counts as none")
+	}
+}
