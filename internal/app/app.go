@@ -65,7 +65,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	pinning := controller.NewPinning(direct, clock.RealClock{}, o.Log.WithName("controller"), own)
+	pinning := controller.NewPinning(direct, o.Namespace, clock.RealClock{}, o.Log.WithName("controller"), own)
 	watches := controller.NewWatches(o.Log.WithName("controller"), own)
 	mgr, err := manager.New(cfg, managerOptions(o, scheme, key, watches))
 	if err != nil {

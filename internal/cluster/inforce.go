@@ -7,6 +7,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,6 +29,12 @@ type Pinning struct {
 
 // InForce reports whether it is known that new pods read what their pins say. It may be so, too, where something is [Pinning.Hidden].
 func (p Pinning) InForce() bool { return p.Policy || p.Webhook }
+
+// LeavesOut reports whether new pods of a namespace do not read what their pins say although pins are in force: the webhook on pods,
+// unlike the policy, is not asked in kube-system and in Tidemark's own namespace.
+func (p Pinning) LeavesOut(namespace, system string) bool {
+	return p.Webhook && !p.Policy && (namespace == metav1.NamespaceSystem || namespace == system)
+}
 
 // FindPinning looks for what of mode pin is installed.
 func FindPinning(ctx context.Context, c client.Reader) (Pinning, error) {

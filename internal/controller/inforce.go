@@ -32,6 +32,7 @@ const (
 	hiddenPins = "whether anything makes new pods read what their pins say may not be looked at: apply deploy/pin, which has the right to get " +
 		"the policy " + v1.PolicyPin + " and the webhook " + v1.WebhookPods
 	unseenPins  = "whether pins are in force is not known yet"
+	leftOutPins = "the webhook " + v1.WebhookPods + ", which alone makes new pods read what their pins say, leaves this namespace out: set another mode here"
 	unaskedPins = "the API server may not find this replica's webhook " + v1.WebhookPods + " yet, which it has only just begun to serve"
 )
 
@@ -39,6 +40,7 @@ const (
 // may be asked by a webhook, and may lead next.
 type Pinning struct {
 	reader  client.Reader
+	system  string // Tidemark's own namespace
 	clock   clock.Clock
 	log     logr.Logger
 	metrics *Metrics
@@ -51,9 +53,9 @@ type Pinning struct {
 	relied  bool             // that came was called since pins are in force
 }
 
-// NewPinning makes one that knows nothing yet. The reader must not be a cache.
-func NewPinning(reader client.Reader, c clock.Clock, log logr.Logger, metrics *Metrics) *Pinning {
-	return &Pinning{reader: reader, clock: c, log: log, metrics: metrics, came: func() {}}
+// NewPinning makes one that knows nothing yet. The reader must not be a cache; system is Tidemark's own namespace.
+func NewPinning(reader client.Reader, system string, c clock.Clock, log logr.Logger, metrics *Metrics) *Pinning {
+	return &Pinning{reader: reader, system: system, clock: c, log: log, metrics: metrics, came: func() {}}
 }
 
 // Serves says that this replica has only just begun to serve the webhooks. Where nothing else rewrites pods, it may be the only one
@@ -89,7 +91,7 @@ func (p *Pinning) Start(ctx context.Context) error {
 			if ctx.Err() == nil {
 				p.log.V(1).Info("Cannot look whether pins are in force; trying again", "error", err.Error())
 			}
-		case found.InForce() && p.looked() && p.Lacks() != "" && !appeared:
+		case found.InForce() && p.looked() && p.Lacks("") != "" && !appeared:
 			appeared, next = true, pinningTakes
 		default:
 			p.saw(found)
@@ -128,7 +130,7 @@ func (p *Pinning) saw(found cluster.Pinning) {
 // turned reports whether pins came into force since it was last asked.
 func (p *Pinning) turned() bool {
 	before := p.relied
-	p.relied = p.lacks() == ""
+	p.relied = p.lacks("") == ""
 	return p.relied && !before
 }
 
@@ -154,17 +156,20 @@ func wordsOf(p cluster.Pinning) string {
 	return words
 }
 
-// Lacks says why it is not known that new pods read what their pins say, and what to do; "" when it is known that they do.
-func (p *Pinning) Lacks() string {
+// Lacks says why it is not known that new pods of a namespace read what their pins say, and what to do; "" when it is known that they
+// do. Of no namespace it says why it is not known anywhere.
+func (p *Pinning) Lacks(namespace string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.lacks()
+	return p.lacks(namespace)
 }
 
-func (p *Pinning) lacks() string {
+func (p *Pinning) lacks(namespace string) string {
 	switch {
 	case p.last == nil:
 		return unseenPins
+	case namespace != "" && p.last.LeavesOut(namespace, p.system):
+		return leftOutPins
 	case p.starting():
 		return unaskedPins
 	case p.last.InForce():

@@ -43,11 +43,11 @@ func TestPinsAreInForceOnceTheAPIServerHadTheTimeToHearOfThem(t *testing.T) {
 	}
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	came := make(chan struct{}, 1)
-	p := NewPinning(api, clock, logr.Discard(), metrics)
+	p := NewPinning(api, "tidemark-system", clock, logr.Discard(), metrics)
 	p.came = func() { came <- struct{}{} }
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
-	if p.Lacks() == "" {
+	if p.Lacks("shop") == "" {
 		t.Error("pins are in force before anybody has looked")
 	}
 	go func() { defer close(ended); _ = p.Start(ctx) }()
@@ -71,7 +71,7 @@ func TestPinsAreInForceOnceTheAPIServerHadTheTimeToHearOfThem(t *testing.T) {
 		t.Fatal("it does not wait for its next look")
 	}
 	waits()
-	if p.Lacks() == "" {
+	if p.Lacks("shop") == "" {
 		t.Error("pins are in force and nothing is installed")
 	}
 	told("that nothing is installed")
@@ -86,13 +86,13 @@ func TestPinsAreInForceOnceTheAPIServerHadTheTimeToHearOfThem(t *testing.T) {
 
 	clock.Step(unpinnedEvery)
 	waits()
-	if p.Lacks() == "" {
+	if p.Lacks("shop") == "" {
 		t.Error("pins are in force as soon as the policy is seen, and the API server may not know it yet")
 	}
 
 	clock.Step(pinningTakes)
 	waits()
-	if why := p.Lacks(); why != "" {
+	if why := p.Lacks("shop"); why != "" {
 		t.Error(why)
 	}
 	told("that pins came into force")
@@ -113,18 +113,18 @@ func TestTheWebhookThatThisReplicaServesCountsOnceTheAPIServerFindsIt(t *testing
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, Options{})
 			clock := testclock.NewFakeClock(noon)
-			p := NewPinning(nil, clock, logr.Discard(), w.metrics)
+			p := NewPinning(nil, "tidemark-system", clock, logr.Discard(), w.metrics)
 			came := 0
 			p.came = func() { came++ }
 			p.Serves()
 			p.saw(tc.found)
-			if waits := p.Lacks() == unaskedPins; waits != tc.waits || p.Starting() != tc.waits {
-				t.Errorf("it lacks %q, starting: %t", p.Lacks(), p.Starting())
+			if waits := p.Lacks("shop") == unaskedPins; waits != tc.waits || p.Starting() != tc.waits {
+				t.Errorf("it lacks %q, starting: %t", p.Lacks("shop"), p.Starting())
 			}
 			came = 0
 			tc.then(p, clock)
-			if p.Lacks() != "" || p.Starting() || tc.waits != (came == 1) || came > 1 {
-				t.Errorf("it lacks %q, starting: %t, told %d times", p.Lacks(), p.Starting(), came)
+			if p.Lacks("shop") != "" || p.Starting() || tc.waits != (came == 1) || came > 1 {
+				t.Errorf("it lacks %q, starting: %t, told %d times", p.Lacks("shop"), p.Starting(), came)
 			}
 		})
 	}
@@ -205,11 +205,33 @@ func TestWhichMeansIsInForceAndWhatIsMissingIsSaidOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := NewPinning(api, w.clock, log.logger(), w.metrics)
+			p := NewPinning(api, "tidemark-system", w.clock, log.logger(), w.metrics)
 			p.saw(found)
 			p.saw(found)
 			if len(*log) != 1 || !strings.Contains((*log)[0], `"msg"="`+tc.want+`" `) {
 				t.Errorf("it logs %q, want once %q", *log, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheWebhookOnPodsCountsNothingWhereItIsNotAsked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		found cluster.Pinning
+		out   bool // where the webhook is not asked
+	}{
+		"the webhook alone":           {cluster.Pinning{Webhook: true}, true},
+		"the policy":                  {cluster.Pinning{Policy: true}, false},
+		"the policy with the webhook": {cluster.Pinning{Policy: true, Webhook: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, Options{})
+			p := NewPinning(nil, "tidemark", w.clock, logr.Discard(), w.metrics)
+			p.saw(tc.found)
+			for namespace, out := range map[string]bool{"shop": false, "": false, "kube-system": tc.out, "tidemark": tc.out} {
+				if why := p.Lacks(namespace); (why == leftOutPins) != out || (why == "") == out {
+					t.Errorf("in namespace %q it lacks %q", namespace, why)
+				}
 			}
 		})
 	}

@@ -45,7 +45,7 @@ func (c *Controller) addPinning(mgr manager.Manager) error {
 // outOfForce says why a decision must wait: its rollout is no good unless pods read what their pins say, and that they do is not
 // known; "" when nothing is in its way. What is good without pins too waits only where they are a matter of seconds.
 func (c *Controller) outOfForce(v view, d stamp.Decision) string {
-	if why := c.pinning.Lacks(); why != "" && (d.NeedsPins(v.state) || len(d.Pins) > 0 && c.pinning.Starting()) {
+	if why := c.pinning.Lacks(v.state.Namespace); why != "" && (d.NeedsPins(v.state) || len(d.Pins) > 0 && c.pinning.Starting()) {
 		return why
 	}
 	return ""

@@ -52,8 +52,9 @@ type Options struct {
 	Kinds []cluster.Kind
 	// Live reads the API.
 	Live *cluster.Live
-	// PinsLack says why it is not known that new pods read what their pins say, and what to do; "" when it is known that they do.
-	PinsLack func() string
+	// PinsLack says why it is not known that new pods of a namespace read what their pins say, and what to do; "" when it is known that
+	// they do.
+	PinsLack func(namespace string) string
 	// Asked is called each time when the API server asks a webhook, before it is answered.
 	Asked func()
 	// Recorder sends Events.

@@ -27,8 +27,8 @@ type workloads struct {
 	kinds map[schema.GroupVersionKind]cluster.Kind
 	live  *cluster.Live
 	clock clock.PassiveClock
-	// pinsLack says why it is not known that new pods read what their pins say; "" when it is known that they do.
-	pinsLack func() string
+	// pinsLack says why it is not known that new pods of a namespace read what their pins say; "" when it is known that they do.
+	pinsLack func(namespace string) string
 	// tell is told what is decided; not for dry runs.
 	tell func(cluster.Kind, client.Object, stamp.Decision, cluster.Patch)
 }
@@ -271,7 +271,7 @@ func (w *workloads) decision(ctx context.Context, f *cluster.Facts, dryRun bool)
 	}
 	d = stamp.Decide(f.State)
 	if d.Action == stamp.WriteStamp && d.Reason == stamp.FirstPin {
-		if held = w.pinsLack(); held != "" {
+		if held = w.pinsLack(f.State.Namespace); held != "" {
 			return d, held, nil
 		}
 	}

@@ -85,7 +85,7 @@ func newWorld(t *testing.T, namespaceMode string) *world {
 		},
 	})
 	o := Options{
-		Kinds: cluster.BuiltinKinds(), Clock: clocktesting.NewFakeClock(noon), PinsLack: func() string { return w.lacks }, Asked: func() { w.found = true },
+		Kinds: cluster.BuiltinKinds(), Clock: clocktesting.NewFakeClock(noon), PinsLack: func(string) string { return w.lacks }, Asked: func() { w.found = true },
 		Live: &cluster.Live{Copier: &cluster.Copier{Client: direct}, Namespace: v1.DefaultNamespace, DefaultMode: stamp.Observe},
 	}
 	w.tells = newTeller(w.api, &w.events, o.Clock)
