@@ -153,10 +153,21 @@ func decodeINI(text string) ([]any, error) {
 	return []any{d}, nil
 }
 
+// dollar stands for a dollar sign while dotenv is read. It is no character of any text.
+const dollar = "\ufdd0"
+
+// decodeDotenv leaves variables in values as they stand. The library puts in what they hold, and a value that names another one twice
+// doubles with each line.
 func decodeDotenv(text string) ([]any, error) {
-	m, err := godotenv.Unmarshal(text)
+	if strings.Contains(text, dollar) {
+		return nil, errors.New("a character of no text")
+	}
+	m, err := godotenv.Unmarshal(strings.ReplaceAll(text, "$", dollar))
 	if err != nil {
 		return nil, err
+	}
+	for name, value := range m {
+		m[name] = strings.ReplaceAll(value, dollar, "$")
 	}
 	return ofStrings(m), nil
 }

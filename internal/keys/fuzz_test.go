@@ -16,6 +16,7 @@ func FuzzParse(f *testing.F) {
 			"", "a: 1\nb: [x, {c: d}]\n---\ne: &f {g: h}\ni: *f\n", `{"a": {"b": [1, "x", null]}}`, "[a]\nb = 1\n[[c]]\nd = 1979-05-27\n",
 			"a.b=c\\\n d\n\\u0041: x\n", "[s]\nk = v ; note\n", "export A=\"x\\ny\"\nB=${A}\n", "{{ template }}", "\x00\xff\xfe", "a: *a", "? ? ? x",
 			"<<: *x", "a: !!binary x", "[[[[[[", "a = '''", "%YAML 1.1\n---\n", "- - - - -", "\\", "=", ":", "[]", "&a a: *a",
+			"A=xxxxxxxx\n" + strings.Repeat("A=$A${A}\n", 30), "A=\"\\$A\"\nB='$A'\nC=$(A)\n",
 		} {
 			f.Add(i, seed)
 		}

@@ -126,6 +126,28 @@ func TestHostileFilesAreOpaqueSoon(t *testing.T) {
 	}
 }
 
+// A variable that holds another one twice, which holds another one twice, would not fit into any memory.
+func TestVariablesOfDotenvAreNotPutIn(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"A=xxxxxxxx\n" + strings.Repeat("A=$A${A}\n", 24): "$A${A}",
+		"B=x\nA=\"${B}$B\"\n":                             "${B}$B",
+		"B=x\nA='${B}'\n":                                 "${B}",
+		"A=$(B)\n":                                        "$(B)",
+	} {
+		f := keys.Parse("a.env", text)
+		if len(f.Documents) != 1 {
+			t.Fatalf("%.20q: %s", text, f.Opaque)
+		}
+		if m, _ := f.Documents[0].(map[string]any); m["A"] != want {
+			t.Errorf("%.20q: got %.40q, want %q", text, m["A"], want)
+		}
+	}
+	if f := keys.Parse("a.env", "A=$B\ufdd0\n"); f.Opaque != "is not valid dotenv" {
+		t.Errorf("a character of no text: %q", f.Opaque)
+	}
+}
+
 // What is said of a file tells a bomb from a mistake.
 func TestHostileFilesAreNamedForWhatTheyAre(t *testing.T) {
 	t.Parallel()
