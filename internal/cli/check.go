@@ -66,6 +66,7 @@ const checkHelp = `
 	YAML, JSON, TOML, INI, dotenv and Java properties that keys hold. What a program reads of them is
 	known where a template names keys; else the annotation tidemark.dev/reads says it, or a JSON Schema:
 	the annotation tidemark.dev/config-schema, or --schema. Where nothing says it, it is "possible".
+	A schema in a file judges what is checked and, with --from, each revision by its own.
 
 	Findings are warnings unless --rule makes them something else. One is excused in place, on a
 	workload or config object:

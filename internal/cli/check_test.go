@@ -244,14 +244,16 @@ func TestCheckReadsSchemas(t *testing.T) {
 	annotated := strings.Replace(releasedPricing, "  name: pricing\n", "  name: pricing\n  annotations: {tidemark.dev/config-schema: schemas/deployment-pricing.json}\n", 1)
 	file(t, dir, "schemas/deployment-pricing.json", schema)
 	file(t, dir, "1.yaml", releasedPricing)
-	file(t, dir, "annotated.yaml", annotated)
+	file(t, dir, "3annotated.yaml", strings.Replace(annotated, "discount_rules_path", "rules.discount_path", 1))
+	file(t, dir, "inline.yaml", strings.Replace(annotated, "schemas/deployment-pricing.json", "'"+schema+"'", 1))
 	file(t, dir, "3.yaml", renamedPricing)
 	file(t, dir, "outside.yaml", strings.Replace(annotated, "schemas/", "../schemas/", 1))
 	for name, c := range map[string]struct {
 		args []string
 		want string
 	}{
-		"by annotation":             {[]string{"-f", "3.yaml", "--against", "annotated.yaml"}, "(high)\n  pricing.conf:discount_rules_path became pricing.conf:rules.discount_path (the names have the same words and the value is the same), and pods of annotated.yaml read the old name."},
+		"by annotation":             {[]string{"-f", "3.yaml", "--against", "inline.yaml"}, "(high)\n  pricing.conf:discount_rules_path became pricing.conf:rules.discount_path (the names have the same words and the value is the same), and pods of inline.yaml read the old name."},
+		"by a file":                 {[]string{"-f", "3annotated.yaml"}, "error: key-missing"},
 		"by a flag":                 {[]string{"-f", "3.yaml", "--schema", "deployment/pricing=schemas/deployment-pricing.json"}, "error: key-missing"},
 		"by a flag, with namespace": {[]string{"-f", "3.yaml", "-n", "shop", "--schema", "deployment/shop/pricing=schemas/deployment-pricing.json"}, "error: key-missing"},
 		"of another namespace":      {[]string{"-f", "3.yaml", "-n", "shop", "--schema", "deployment/other/pricing=schemas/deployment-pricing.json"}, "there is no deployment/other/pricing"},
@@ -266,6 +268,52 @@ func TestCheckReadsSchemas(t *testing.T) {
 				t.Errorf("want %q:\n%s%s", c.want, out, errOut)
 			}
 		})
+	}
+}
+
+// Whoever renames a setting renames it in its schema, too, which then says of the release before that it never read the old one.
+func TestASchemaJudgesItsOwnRelease(t *testing.T) {
+	t.Chdir(t.TempDir())
+	renamed := strings.ReplaceAll(schema, "discount_rules_path", "rules.discount_path")
+	annotated := strings.Replace(renamedPricing, "  name: pricing\n", "  name: pricing\n  annotations: {tidemark.dev/config-schema: s/deployment-pricing.json}\n", 1)
+	commit(t, map[string]string{"none": ""}, "v0")
+	commit(t, map[string]string{"all.yaml": releasedPricing, "s/deployment-pricing.json": schema}, "v1")
+	commit(t, map[string]string{"all.yaml": renamedPricing, "s/deployment-pricing.json": renamed}, "v2")
+	outside := file(t, t.TempDir(), "deployment-pricing.json", renamed)
+	top, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file(t, ".", "before.yaml", releasedPricing)
+	file(t, ".", "annotated-before.yaml", strings.Replace(annotated, "rules.discount_path", "discount_rules_path", 1))
+	const (
+		reads   = "pods of v1 read the old name"
+		mayRead = "may read the old name"
+		unused  = "deployment-pricing.json is not known to be the schema of deployment/pricing in "
+	)
+	for name, c := range map[string]struct {
+		args []string
+		said []string
+	}{
+		"a file of the revision":                {[]string{"--from", "v1", "--schema", "deployment/pricing=s/deployment-pricing.json"}, []string{reads}},
+		"a directory of the revision":           {[]string{"--from", "v1", "--schema", "s"}, []string{reads}},
+		"a path from the root":                  {[]string{"--from", "v1", "--to", "v2", "--schema", "deployment/pricing=" + top + "/s/deployment-pricing.json"}, []string{reads}},
+		"a file outside of the repository":      {[]string{"--from", "v1", "--schema", "deployment/pricing=" + outside}, []string{mayRead, unused + "v1"}},
+		"a directory outside of the repository": {[]string{"--from", "v1", "--to", "v2", "--schema", filepath.Dir(outside)}, []string{mayRead, unused + "v1"}},
+		"a release before that is a file":       {[]string{"--against", "before.yaml", "--schema", "s"}, []string{mayRead, unused + "before.yaml"}},
+		"one whose annotation names a file":     {[]string{"--against", "annotated-before.yaml"}, []string{mayRead, unused + "annotated-before.yaml"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, out, errOut := checkRun(t, "", append(c.args, "-f", "all.yaml", "--strict")...)
+			for _, said := range c.said {
+				if status != 1 || !strings.Contains(out+errOut, said) {
+					t.Errorf("status %d, want 1 with %q:\n%s%s", status, said, out, errOut)
+				}
+			}
+		})
+	}
+	if status, out, errOut := checkRun(t, "", "-f", "all.yaml", "--from", "v0", "--schema", "s", "--strict"); status != 0 {
+		t.Errorf("before there was any: status %d:\n%s%s", status, out, errOut)
 	}
 }
 

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/check"
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/manifest"
@@ -92,15 +89,15 @@ func (i checkInput) compared(ctx context.Context) (checked, error) {
 	if i.from == "" {
 		return i.named(ctx)
 	}
-	from, err := i.revision(ctx, i.from, render.Source.Present)
+	from, err := i.revision(ctx, i.from, true)
 	if err != nil {
 		return checked{}, err
 	}
 	out := checked{before: []check.Release{from}}
 	if i.to == "" {
-		out.after, err = i.release(ctx, workingTree, i.source)
+		out.after, err = i.release(ctx, workingTree, i.source, onDisk(i.source))
 	} else {
-		out.after, err = i.revision(ctx, i.to, func(s render.Source) (render.Source, []string) { return s, nil })
+		out.after, err = i.revision(ctx, i.to, false)
 	}
 	return out, err
 }
@@ -111,13 +108,13 @@ func (i checkInput) named(ctx context.Context) (out checked, err error) {
 		if name == againstLive {
 			continue
 		}
-		r, err := i.release(ctx, givenName(name), i.released(name))
+		r, err := i.release(ctx, givenName(name), i.released(name), ofAnother)
 		if err != nil {
 			return out, err
 		}
 		out.before = append(out.before, r)
 	}
-	if out.after, err = i.release(ctx, i.name(), i.source); err != nil || !i.againstLive() {
+	if out.after, err = i.release(ctx, i.name(), i.source, onDisk(i.source)); err != nil || !i.againstLive() {
 		return out, err
 	}
 	running, modes, err := i.live(ctx, &out.after)
@@ -173,8 +170,8 @@ func (i checkInput) released(name string) render.Source {
 	return s
 }
 
-// revision reads a release from a revision of Git: of its source what present gives, which also names the rest.
-func (i checkInput) revision(ctx context.Context, name string, present func(render.Source) (render.Source, []string)) (r check.Release, err error) {
+// revision reads a release from a revision of Git. One before need not have all that is checked.
+func (i checkInput) revision(ctx context.Context, name string, before bool) (r check.Release, err error) {
 	tree, err := render.NewCheckout(ctx, name)
 	if err != nil {
 		return check.Release{}, err
@@ -184,15 +181,18 @@ func (i checkInput) revision(ctx context.Context, name string, present func(rend
 	if err != nil {
 		return check.Release{}, err
 	}
-	s, absent := present(s)
-	r, err = i.release(ctx, name, s)
+	var absent []string
+	if before {
+		s, absent = s.Present()
+	}
+	r, err = i.release(ctx, name, s, inTree(tree, s, before))
 	if err == nil && len(absent) > 0 {
 		r.Set.Remarks = append(r.Set.Remarks, fmt.Sprintf("%s has no %s, so nothing there is compared with it", name, strings.Join(absent, ", ")))
 	}
 	return r, err
 }
 
-func (i checkInput) release(ctx context.Context, name string, source render.Source) (check.Release, error) {
+func (i checkInput) release(ctx context.Context, name string, source render.Source, read schemaFile) (check.Release, error) {
 	set := &manifest.Set{Kinds: i.kinds, Namespace: i.namespace}
 	if err := source.Read(ctx, set); err != nil {
 		return check.Release{}, err
@@ -202,11 +202,14 @@ func (i checkInput) release(ctx context.Context, name string, source render.Sour
 	}
 	r := check.Release{Name: name, Set: set, Schemas: check.Schemas{}}
 	for _, w := range set.Workloads {
-		text, from, err := i.schemaOf(w, source)
-		if err != nil {
+		text, from, err := i.schemaOf(w, read)
+		switch {
+		case errors.Is(err, errOfAnother):
+			set.Remarks = append(set.Remarks, unjudged(name, from, w))
+			continue
+		case err != nil:
 			return check.Release{}, fmt.Errorf("schema of %s: %w", w, err)
-		}
-		if text == "" {
+		case text == "":
 			continue
 		}
 		if r.Schemas[w.String()], err = check.CompileSchema(text); err != nil {
@@ -214,30 +217,4 @@ func (i checkInput) release(ctx context.Context, name string, source render.Sour
 		}
 	}
 	return r, nil
-}
-
-// schemaOf gives the JSON Schema of a workload's configuration, with where it is from: its annotation, else a flag; "" where there is
-// none.
-func (i checkInput) schemaOf(w *manifest.Workload, source render.Source) (text, from string, err error) {
-	if value := strings.TrimSpace(w.Annotation(v1.AnnotationSchema)); strings.HasPrefix(value, "{") {
-		return value, "its annotation", nil
-	} else if value != "" {
-		data, err := source.ReadFile(value)
-		return string(data), value, err
-	}
-	for _, flag := range i.schemas {
-		if target, file, is := strings.Cut(flag, "="); is {
-			if schemaFits(target, w) {
-				data, err := render.ReadFile(filepath.Clean(file))
-				return string(data), file, err
-			}
-			continue
-		}
-		file := filepath.Join(flag, strings.ToLower(w.Kind.Kind)+"-"+w.Name+".json")
-		data, err := render.ReadFile(filepath.Clean(file))
-		if err == nil || !os.IsNotExist(err) {
-			return string(data), file, err
-		}
-	}
-	return "", "", nil
 }

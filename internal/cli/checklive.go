@@ -16,7 +16,6 @@ import (
 	"tidemark.dev/tidemark/internal/cluster/revisions"
 	"tidemark.dev/tidemark/internal/manifest"
 	"tidemark.dev/tidemark/internal/podtemplate"
-	"tidemark.dev/tidemark/internal/render"
 	"tidemark.dev/tidemark/internal/revision"
 	"tidemark.dev/tidemark/internal/stamp"
 	"tidemark.dev/tidemark/internal/workload"
@@ -34,8 +33,8 @@ type liveInput struct {
 	connection *cluster.Connection
 	kinds      []cluster.Kind
 	mode       stamp.Mode
-	// schemaOf gives the schema of a workload, if it has one.
-	schemaOf func(*manifest.Workload) (string, error)
+	// schemaOf gives the schema of a workload, if it has one, with where it is from.
+	schemaOf func(*manifest.Workload) (text, from string, err error)
 
 	held    map[workload.Object]revisions.Held
 	configs map[workload.Object]*manifest.Config
@@ -312,8 +311,11 @@ func (l *liveInput) release(ctx context.Context, h *revisions.History, a alike) 
 			release.Set.Configs[reading.Object] = c
 		}
 	}
-	text, err := l.schemaOf(w)
-	if err == nil && text != "" {
+	text, from, err := l.schemaOf(w)
+	switch {
+	case errors.Is(err, errOfAnother):
+		l.remarks, err = append(l.remarks, unjudged(theCluster, from, w)), nil
+	case err == nil && text != "":
 		release.Schemas[w.String()], err = check.CompileSchema(text)
 	}
 	if err != nil {
@@ -345,10 +347,7 @@ func (i checkInput) live(ctx context.Context, after *check.Release) ([]check.Rel
 	}
 	l := &liveInput{
 		connection: c, kinds: i.clusterKinds, mode: i.defaultMode,
-		schemaOf: func(w *manifest.Workload) (string, error) {
-			text, _, err := i.schemaOf(w, render.Source{})
-			return text, err
-		},
+		schemaOf: func(w *manifest.Workload) (string, string, error) { return i.schemaOf(w, ofAnother) },
 	}
 	releases, err := l.read(ctx, after.Set)
 	after.Set.Remarks = append(after.Set.Remarks, l.remarks...)

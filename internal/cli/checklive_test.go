@@ -287,6 +287,17 @@ func TestCheckAgainstTheClusterKnowsThatPastRevisionsKnewLess(t *testing.T) {
 	}
 }
 
+// A file says what the program that is checked reads, and nothing of those that run.
+func TestCheckAgainstTheClusterJudgesNoRevisionByAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	file(t, ".", "schema.json", `{"required": ["RULES_DISCOUNT_PATH"]}`)
+	shop := strings.NewReplacer(readsOld, "tidemark.dev/config-schema: schema.json", readsNew, "tidemark.dev/config-schema: schema.json").Replace(liveShop())
+	out, errOut, err := checkLive(t, fakeCluster(t, shop), newRelease(), "", report.Wide)
+	if err != nil || !strings.Contains(out, "pods of revision 3 may read it") || strings.Count(errOut, "remark: schema.json is not known to be the schema of deployment/shop/pricing in the cluster") != 1 {
+		t.Errorf("%v: %s%s", err, errOut, out)
+	}
+}
+
 func squeezed(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func TestCheckAgainstTheClusterOfNewWorkloadsComparesNothing(t *testing.T) {

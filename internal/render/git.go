@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark.dev/tidemark/internal/manifest"
 	"tidemark.dev/tidemark/internal/process"
 )
 
@@ -62,6 +63,28 @@ func (c *Checkout) Source(s Source) (Source, error) {
 	return s, err
 }
 
+// ErrOutside is the error of a path that no revision of the repository has.
+var ErrOutside = errors.New("is not in the repository, so no revision has it")
+
+// ReadFile reads a file of the working directory as the revision has it.
+func (c *Checkout) ReadFile(path string) ([]byte, error) {
+	relative, err := c.within(path)
+	if err != nil {
+		return nil, err
+	}
+	tree := filepath.Join(c.top, "tree")
+	inTree, err := filepath.Rel(tree, filepath.Join(c.Dir, relative))
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(tree)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // it was only read
+	return bounded(root.Stat, root.Open, inTree, manifest.MaxSize)
+}
+
 // within is a path relative to the working directory, if it is in the repository: elsewhere there is but one state of it, which
 // would be compared with itself.
 func (c *Checkout) within(path string) (string, error) {
@@ -83,7 +106,7 @@ func (c *Checkout) within(path string) (string, error) {
 	}
 	inTree, err := filepath.Rel(filepath.Join(c.top, "tree"), filepath.Join(c.Dir, relative))
 	if err != nil || !filepath.IsLocal(inTree) {
-		return "", fmt.Errorf("%s is not in the repository, so no revision has it", path)
+		return "", fmt.Errorf("%s %w", path, ErrOutside)
 	}
 	return relative, nil
 }
