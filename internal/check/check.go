@@ -160,14 +160,14 @@ func (c *checker) add(f Finding) {
 	c.Findings = append(c.Findings, f)
 }
 
-// mode of a workload: its own, else its namespace's, else the one that was given; "" where none is known.
-func (c *checker) mode(w *manifest.Workload) string {
-	return cmp.Or(w.Annotation(v1.AnnotationMode), c.After.Set.Namespaces[w.Namespace][v1.LabelMode], c.Modes[w.String()], c.Mode)
+// mode of a workload in a release: its own, else its namespace's, else the one that was given; "" where none is known.
+func (c *checker) mode(r Release, w *manifest.Workload) string {
+	return cmp.Or(w.Annotation(v1.AnnotationMode), r.Set.Namespaces[w.Namespace][v1.LabelMode], c.Modes[w.String()], c.Mode)
 }
 
-// owned reports whether each revision of a workload reads its own copy of an object.
-func (c *checker) owned(w *manifest.Workload, config *manifest.Config) bool {
-	if c.mode(w) != v1.ModePin {
+// owned reports whether each revision of a workload reads its own copy of an object, in the mode that it has in a release.
+func (c *checker) owned(r Release, w *manifest.Workload, config *manifest.Config) bool {
+	if c.mode(r, w) != v1.ModePin {
 		return false
 	}
 	switch config.Annotations[v1.AnnotationTreatAs] {

@@ -89,9 +89,10 @@ func (t *transition) object(u workload.Consumption) {
 	}
 }
 
-// keeps reports whether pods of the old revision read their own copy of an object.
+// keeps reports whether pods of the old revision read their own copy of an object. In a release in which mode pin begins those before have
+// none yet, and where it ends nothing says that theirs stays.
 func (t *transition) keeps(was *manifest.Config) bool {
-	return !t.before.Running && t.owned(t.new, was)
+	return !t.before.Running && t.owned(t.before, t.old, was) && t.owned(t.After, t.new, was)
 }
 
 // changes reports what is renamed and removed in an object.
@@ -249,7 +250,7 @@ func verb(sure certainty) string {
 // effect checks whether the change reaches any pod.
 func (t *transition) effect() {
 	same := reflect.DeepEqual(t.old.Template, t.new.Template)
-	mode := t.mode(t.new)
+	mode := t.mode(t.After, t.new)
 	for _, u := range t.After.consumed(t.new) {
 		config, was := t.After.Set.Configs[u.Object], t.before.Set.Configs[u.Object]
 		if config == nil || was == nil || config.Annotations[v1.AnnotationTreatAs] == v1.TreatAsLive || t.before.guards(u.Object) {
