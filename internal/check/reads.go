@@ -2,6 +2,7 @@ package check
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	v1 "tidemark.dev/tidemark/api/v1"
@@ -83,7 +84,8 @@ func (r reading) of(p keys.Path) certainty {
 	return doesNot
 }
 
-// names reports whether the template names just this setting: a key for an environment variable, or for an item.
+// names reports whether the template names just this setting: a key for an environment variable, or for an item. One that is required it
+// names beside the whole object, too.
 func (r reading) names(p keys.Path) bool {
-	return !r.use.Env.All && r.use.Env.Has(p.Key) || p.Setting == "" && !r.use.Files.All && r.use.Files.Has(p.Key)
+	return p.Setting == "" && slices.Contains(r.use.RequiredKeys, p.Key) || !r.use.Env.All && r.use.Env.Has(p.Key) || p.Setting == "" && !r.use.Files.All && r.use.Files.Has(p.Key)
 }

@@ -83,7 +83,8 @@ func (t *transition) object(u workload.Consumption) {
 		return
 	}
 	changes := keys.Compare(t.settings[was], t.settings[config], keys.Options{Secret: u.Object.Kind == workload.Secret})
-	t.changes(reading{use: u, declared: t.declared}, changes, was, config)
+	r := reading{use: u, declared: t.declared}
+	t.changes(r, t.lost(r, changes, was, config), was, config)
 	if len(changes) > 0 && len(t.declared) == 0 && t.invalid == nil && (u.Env.All || u.Files.All) {
 		t.outcome(OutcomeUnknown, "what is read of "+objectText(u.Object)+" is not declared")
 	}
@@ -93,6 +94,26 @@ func (t *transition) object(u workload.Consumption) {
 // none yet, and where it ends nothing says that theirs stays.
 func (t *transition) keeps(was *manifest.Config) bool {
 	return !t.before.Running && t.owned(t.before, t.old, was) && t.owned(t.After, t.new, was)
+}
+
+// lost reports the keys that are gone and that pods of the old revision do not start without, whatever is declared of what their program
+// reads. It gives the changes that say something else.
+func (t *transition) lost(r reading, changes []keys.Change, was, config *manifest.Config) []keys.Change {
+	for _, key := range r.use.RequiredKeys {
+		_, had := was.Data[key]
+		_, has := config.Data[key]
+		inData := had && !has && slices.Contains(r.use.RequiredEnv, key)
+		if !inData && (!was.Has(key) || config.Has(key)) {
+			continue
+		}
+		whole := keys.Path{Key: key}
+		if slices.ContainsFunc(changes, func(c keys.Change) bool { return c.Kind == keys.Renamed && c.From == whole }) {
+			continue // it is reported with its new name
+		}
+		t.removed(r, whole, keys.Path{}, config, reads)
+		changes = slices.DeleteFunc(changes, func(c keys.Change) bool { return c.Path.Key == key || c.Kind == keys.Renamed && c.From.Key == key })
+	}
+	return changes
 }
 
 // changes reports what is renamed and removed in an object.
