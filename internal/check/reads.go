@@ -89,3 +89,8 @@ func (r reading) of(p keys.Path) certainty {
 func (r reading) names(p keys.Path) bool {
 	return p.Setting == "" && slices.Contains(r.use.RequiredKeys, p.Key) || !r.use.Env.All && r.use.Env.Has(p.Key) || p.Setting == "" && !r.use.Files.All && r.use.Files.Has(p.Key)
 }
+
+// needs reports whether what is declared names just this setting, and not as one that may be missing.
+func (r reading) needs(p keys.Path) bool {
+	return slices.ContainsFunc(r.declared, func(d pattern) bool { return !d.optional && (d.text == p.String() || d.text == p.Setting) })
+}

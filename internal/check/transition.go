@@ -126,7 +126,7 @@ func (t *transition) changes(r reading, changes []keys.Change, was, config *mani
 			t.renamed(r, c, config)
 		case keys.Removed:
 			if successors == nil {
-				successors = keys.NewSuccessors(t.settings[was], t.settings[config], keys.Options{Secret: config.Kind == workload.Secret})
+				successors = keys.NewSuccessors(t.settings[was], t.settings[config])
 			}
 			if sure := t.sure(r, c.Path, keys.Path{}); sure != doesNot && !t.secondStep(r, c.Path, successors) {
 				removed[sure] = append(removed[sure], c.Path)
@@ -254,11 +254,11 @@ func (t *transition) breaks(sure certainty, why string) {
 // the program does not insist on the old one. Of a past revision in a cluster it is not known: what it was released with is not
 // what is applied.
 func (t *transition) secondStep(r reading, p keys.Path, successors *keys.Successors) bool {
-	if t.before.Past || r.names(p) {
+	if t.before.Past || r.names(p) || r.needs(p) || t.invalid != nil && t.invalid.judge(p, keys.Path{}) == reads {
 		return false
 	}
-	to, match := successors.Of(p)
-	return match.Confidence >= keys.Medium && r.of(to) != doesNot
+	to, is := successors.Of(p)
+	return is && r.of(to) != doesNot
 }
 
 func verb(sure certainty) string {

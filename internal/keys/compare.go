@@ -85,15 +85,14 @@ func (c Change) at() Path {
 // Successors finds, for settings that are gone, others by another name that were there before already, and still are: the second
 // step of a rename in two steps.
 type Successors struct {
-	before  Settings
-	matcher matcher
+	before Settings
 	// stayed are the settings of both releases, sorted, and left is how many more comparisons are made.
 	stayed []named
 	left   int
 }
 
 // NewSuccessors prepares the search between two releases.
-func NewSuccessors(before, after Settings, o Options) *Successors {
+func NewSuccessors(before, after Settings) *Successors {
 	var paths []Path
 	for p := range after {
 		if _, had := before[p]; had {
@@ -101,24 +100,21 @@ func NewSuccessors(before, after Settings, o Options) *Successors {
 		}
 	}
 	slices.SortFunc(paths, Path.Compare)
-	return &Successors{before: before, matcher: matcher{secret: o.Secret}, stayed: before.in(paths), left: maxPairs}
+	return &Successors{before: before, stayed: before.in(paths), left: maxPairs}
 }
 
-// Of finds the successor of a setting that is gone; none once too many were compared.
-func (s *Successors) Of(gone Path) (Path, Match) {
-	var best Path
-	var match Match
+// Of finds the successor of a setting that is gone: one whose name has the same words. None once too many were compared.
+func (s *Successors) Of(gone Path) (Path, bool) {
 	if s.left -= len(s.stayed); s.left < 0 {
-		return best, match
+		return Path{}, false
 	}
 	from := nameOf(gone, s.before[gone])
-	for _, to := range s.stayed {
-		// The value alone says nothing here: two settings that always had one value need have nothing in common.
-		if found := s.matcher.match(from, to, false); found.Confidence > match.Confidence && found.Words {
-			best, match = to.Path, found
-		}
+	// The value says nothing here: two settings that always had one value need have nothing in common.
+	i := slices.IndexFunc(s.stayed, func(to named) bool { return from.sameWords(to) })
+	if i < 0 {
+		return Path{}, false
 	}
-	return best, match
+	return s.stayed[i].Path, true
 }
 
 // Under reports whether a setting is the given one, or a part of it.

@@ -217,12 +217,17 @@ func TestSuccessorIsThereBeforeAndAfter(t *testing.T) {
 	t.Parallel()
 	both, _ := keys.Flatten(map[string]string{"discount_rules_path": "/etc/r", "rules.discount_path": "/etc/r", "other": "/etc/r"})
 	after, _ := keys.Flatten(map[string]string{"rules.discount_path": "/etc/r", "other": "/etc/r"})
-	if p, m := keys.NewSuccessors(both, after, keys.Options{}).Of(keys.Path{Key: "discount_rules_path"}); p.Key != "rules.discount_path" || m.Confidence != keys.High {
-		t.Errorf("got %v with confidence %v", p, m.Confidence)
+	if p, is := keys.NewSuccessors(both, after).Of(keys.Path{Key: "discount_rules_path"}); !is || p.Key != "rules.discount_path" {
+		t.Errorf("got %v, %v", p, is)
 	}
 	without, _ := keys.Flatten(map[string]string{"discount_rules_path": "/etc/r", "other": "/etc/r"})
-	if p, m := keys.NewSuccessors(without, after, keys.Options{}).Of(keys.Path{Key: "discount_rules_path"}); m.Confidence != keys.NoMatch {
+	if p, is := keys.NewSuccessors(without, after).Of(keys.Path{Key: "discount_rules_path"}); is {
 		t.Errorf("%v is no second step: it was not there before", p)
+	}
+	siblings, _ := keys.Flatten(map[string]string{"http.read.timeout": "30000", "http.write.timeout": "30000"})
+	one, _ := keys.Flatten(map[string]string{"http.read.timeout": "30000"})
+	if p, is := keys.NewSuccessors(siblings, one).Of(keys.Path{Key: "http.write.timeout"}); is {
+		t.Errorf("%v is another setting, which has the same value", p)
 	}
 }
 

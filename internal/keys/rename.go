@@ -67,6 +67,11 @@ func nameOf(p Path, v Value) named {
 	return named{p, v, words, spelled}
 }
 
+// sameWords reports whether the names have the same words, in any order.
+func (n named) sameWords(other named) bool {
+	return len(n.words) > 0 && slices.Equal(n.words, other.words)
+}
+
 // in gives the settings of the paths.
 func (s Settings) in(paths []Path) []named {
 	out := make([]named, len(paths))
@@ -118,7 +123,7 @@ func rare(s Settings, paths []Path) map[string]int {
 func (m *matcher) match(from, to named, unique bool) Match {
 	same := !m.secret && from.text == to.text
 	out := Match{Value: same, overlap: overlap(from.words, to.words)}
-	out.Words, out.SameWords = out.overlap > 0, len(from.words) > 0 && slices.Equal(from.words, to.words)
+	out.Words, out.SameWords = out.overlap > 0, from.sameWords(to)
 	telling := same && unique && distinctive(from.Value)
 	switch {
 	case out.SameWords && (same || from.spelled == to.spelled), telling && out.overlap >= 0.5:
