@@ -238,21 +238,22 @@ spec:
 		forbidden             []string
 		forecast, why         string
 	}{
-		"the same again":                   {roll, deployment, "deployment/web", nil, "stays", "nothing that it reads changes"},
-		"another image":                    {plannedShop, strings.Replace(deployment, "web:1", "web:2", 1), "deployment/web", nil, "rolls", "its template changes"},
-		"another image and content":        {roll, editedSettings + "---\n" + strings.Replace(deployment, "web:1", "web:2", 1), "deployment/web", nil, "rolls", "its template changes, and what it reads"},
-		"a workload that is new":           {plannedShop, strings.ReplaceAll(deployment, "web", "fresh"), "deployment/fresh", nil, "new", "it is not there yet"},
-		"a key that is read goes":          {roll, strings.Replace(editedSettings, "LEVEL: debug, ", "", 1), "deployment/alone", nil, "waiting", "key LEVEL of configmap/shop/settings would not be there, and its pods require it"},
-		"only a key that is not read":      {roll, editedSettings, "deployment/unread", nil, "stays", "nothing that it reads changes"},
-		"a paused namespace":               {strings.Replace(roll, "{tidemark.dev/owner: shop-team}", "{tidemark.dev/paused: \"true\", tidemark.dev/owner: shop-team}", 1), editedSettings, "deployment/web", nil, "held", "what it reads changes; paused: "},
-		"a paused namespace, other image":  {strings.Replace(roll, "{tidemark.dev/owner: shop-team}", "{tidemark.dev/paused: \"true\", tidemark.dev/owner: shop-team}", 1), strings.Replace(deployment, "web:1", "web:2", 1), "deployment/web", nil, "rolls", "its template changes"},
-		"a paused Deployment":              {strings.Replace(roll, "  replicas: 8", "  paused: true\n  replicas: 8", 1), editedSettings, "deployment/web", nil, "held", "spec.paused is set: it rolls when it is resumed"},
-		"what the program reloads":         {roll, strings.Replace(editedSettings, "{name: settings}", "{name: settings, annotations: {tidemark.dev/treat-as: live}}", 1), "deployment/web", nil, "stays", "its program reloads what changes"},
-		"a mode that comes with it":        {plannedShop, editedSettings + "---\n" + strings.Replace(deployment, "{name: web}", "{name: web, annotations: {tidemark.dev/mode: pin}}", 1), "deployment/web", nil, "rolls", "mode pin is new to it"},
-		"Secrets that may not be read":     {roll, editedSettings, "deployment/web", []string{"get Secret"}, "unknown", "missing a right: "},
-		"a workload that may not be read":  {roll, deployment, "deployment/web", []string{"get Deployment"}, "unknown", "missing the right to get deployments in namespace shop"},
-		"a mode that nothing looks after":  {strings.Replace(plannedShop, "{name: shop,", "{name: shop, labels: {tidemark.dev/mode: roll},", 1), editedSettings, "deployment/web", nil, "dormant", "FirstRecord"},
-		"a workload that reads none of it": {plannedShop, editedSettings, "deployment/elsewhere", nil, "", ""},
+		"the same again":                    {roll, deployment, "deployment/web", nil, "stays", "nothing that it reads changes"},
+		"another image":                     {plannedShop, strings.Replace(deployment, "web:1", "web:2", 1), "deployment/web", nil, "rolls", "its template changes"},
+		"another image and content":         {roll, editedSettings + "---\n" + strings.Replace(deployment, "web:1", "web:2", 1), "deployment/web", nil, "rolls", "its template changes, and what it reads"},
+		"a workload that is new":            {plannedShop, strings.ReplaceAll(deployment, "web", "fresh"), "deployment/fresh", nil, "new", "it is not there yet"},
+		"a key that is read goes":           {roll, strings.Replace(editedSettings, "LEVEL: debug, ", "", 1), "deployment/alone", nil, "waiting", "key LEVEL of configmap/shop/settings would not be there, and its pods require it"},
+		"a key that is read goes, observed": {plannedShop, strings.Replace(editedSettings, "LEVEL: debug, ", "", 1), "deployment/alone", nil, "dormant", "in mode observe nothing rolls"},
+		"only a key that is not read":       {roll, editedSettings, "deployment/unread", nil, "stays", "nothing that it reads changes"},
+		"a paused namespace":                {strings.Replace(roll, "{tidemark.dev/owner: shop-team}", "{tidemark.dev/paused: \"true\", tidemark.dev/owner: shop-team}", 1), editedSettings, "deployment/web", nil, "held", "what it reads changes; paused: "},
+		"a paused namespace, other image":   {strings.Replace(roll, "{tidemark.dev/owner: shop-team}", "{tidemark.dev/paused: \"true\", tidemark.dev/owner: shop-team}", 1), strings.Replace(deployment, "web:1", "web:2", 1), "deployment/web", nil, "rolls", "its template changes"},
+		"a paused Deployment":               {strings.Replace(roll, "  replicas: 8", "  paused: true\n  replicas: 8", 1), editedSettings, "deployment/web", nil, "held", "spec.paused is set: it rolls when it is resumed"},
+		"what the program reloads":          {roll, strings.Replace(editedSettings, "{name: settings}", "{name: settings, annotations: {tidemark.dev/treat-as: live}}", 1), "deployment/web", nil, "stays", "its program reloads what changes"},
+		"a mode that comes with it":         {plannedShop, editedSettings + "---\n" + strings.Replace(deployment, "{name: web}", "{name: web, annotations: {tidemark.dev/mode: pin}}", 1), "deployment/web", nil, "rolls", "mode pin is new to it"},
+		"Secrets that may not be read":      {roll, editedSettings, "deployment/web", []string{"get Secret"}, "unknown", "missing a right: "},
+		"a workload that may not be read":   {roll, deployment, "deployment/web", []string{"get Deployment"}, "unknown", "missing the right to get deployments in namespace shop"},
+		"a mode that nothing looks after":   {strings.Replace(plannedShop, "{name: shop,", "{name: shop, labels: {tidemark.dev/mode: roll},", 1), editedSettings, "deployment/web", nil, "dormant", "FirstRecord"},
+		"a workload that reads none of it":  {plannedShop, editedSettings, "deployment/elsewhere", nil, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errOut, err := planFor(t, fakeCluster(t, c.shop, c.forbidden...), c.given, "json")
@@ -264,6 +265,32 @@ spec:
 				t.Errorf("it %s: %s", got.Forecast, got.Why)
 			}
 		})
+	}
+}
+
+// What is missing keeps Tidemark from a rollout, and Kubernetes from none.
+func TestPlanOfATemplateThatNeedsWhatIsNotThere(t *testing.T) {
+	given := strings.Replace(editedSettings, "LEVEL: debug, ", "", 1) + `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: alone}
+spec:
+  replicas: 3
+  strategy: {type: Recreate}
+  selector: {matchLabels: {app: alone}}
+  template:
+    metadata: {labels: {app: alone}}
+    spec: {containers: [{name: app, image: "alone:2", env: [{name: LEVEL, valueFrom: {configMapKeyRef: {name: settings, key: LEVEL}}}]}]}
+`
+	for _, shop := range []string{plannedShop, followed(t, plannedShop, stamp.Roll)} {
+		out, errOut, err := planFor(t, fakeCluster(t, shop), given, "json")
+		if !errors.Is(err, errRolls) {
+			t.Fatal(err, errOut)
+		}
+		got := forecasts(t, out)["deployment/alone"]
+		if got.Forecast != "rolls" || got.Replaced != 3 || !strings.Contains(strings.Join(got.Notes, ""), "key LEVEL of configmap/shop/settings would not be there") {
+			t.Errorf("it %s, %d pods, with notes %q", got.Forecast, got.Replaced, got.Notes)
+		}
 	}
 }
 

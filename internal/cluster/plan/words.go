@@ -22,10 +22,13 @@ import (
 func judge(then client.Object, after cluster.Facts, d stamp.Decision, out *Plan) {
 	rolls := out.Template || d.Action == stamp.WriteStamp
 	switch {
-	case d.Reason == stamp.Waiting && out.Mode != stamp.Observe:
+	case d.Reason == stamp.Waiting && !out.Template:
 		out.Forecast, out.Why = Waits, missingText(d.Missing)
 	case rolls:
 		out.Forecast, out.Why = Rolls, rollsText(out, d)
+		if len(d.Missing) > 0 { // which keeps Tidemark from a rollout, and nothing else
+			out.Notes = append(out.Notes, missingText(d.Missing)+": it rolls all the same, and new pods do not start")
+		}
 		if !out.Template && d.Reason == stamp.ContentChanged && takenUp(after, out) {
 			out.Notes = append(out.Notes, fmt.Sprintf("its program reloads what changes (%s), and it rolls all the same: %s: %s on the object keeps it from that",
 				v1.AnnotationReloads, v1.AnnotationTreatAs, v1.TreatAsLive))
