@@ -65,7 +65,7 @@ func newPlan(s *session, name string) *cobra.Command {
 
 			It is decided as the controller decides, by the mode of each workload and by what Tidemark left on
 			it. Not considered: what admission changes, who else writes until then, what an apply prunes or takes
-			out of a template, windows and limits of rollouts, and an autoscaler. Whether a Secret differs from
+			out of a workload, windows and limits of rollouts, and an autoscaler. Whether a Secret differs from
 			the one in use is not told: a workload that reads a given one says so.
 
 			With --to the manifests are those of a Git revision, which a command that --render names finds as
@@ -199,7 +199,7 @@ func (o *planOptions) plans(ctx context.Context, p *plan.Planner, set *manifest.
 		if !known || strings.HasSuffix(w.Name, "*") {
 			continue // a Job or Pod of its own rolls nothing
 		}
-		given := &plan.Given{Annotations: w.Annotations, Template: w.Template}
+		given := &plan.Given{Annotations: w.Annotations, Template: w.Template, Rollout: w.Rollout}
 		found, err := p.Plan(ctx, cluster.Target{Kind: kind, Namespace: w.Namespace, Name: w.Name}, given)
 		if err != nil {
 			return nil, nil, err

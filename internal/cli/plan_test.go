@@ -268,6 +268,51 @@ spec:
 	}
 }
 
+// How a workload rolls is told by what is applied; what that does not say stays as it is.
+func TestPlanOfAnotherStrategy(t *testing.T) {
+	web := `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: app, image: "web:2", envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: door}}]}]}
+`
+	db := strings.NewReplacer("kind: Deployment", "kind: StatefulSet", "web", "db", ", {secretRef: {name: door}}", "").Replace(web)
+	paused := strings.Replace(plannedShop, "  replicas: 8", "  paused: true\n  replicas: 8", 1)
+	for name, c := range map[string]struct {
+		shop, given, spec, workload, forecast string
+		replaced                              int
+		pace                                  string
+	}{
+		"as it is":               {plannedShop, web, "", "deployment/web", "rolls", 8, "at most 2 unavailable, 2 extra"},
+		"other replicas":         {plannedShop, web, "replicas: 4", "deployment/web", "rolls", 4, "at most 1 unavailable, 1 extra"},
+		"Recreate":               {plannedShop, web, "strategy: {type: Recreate}", "deployment/web", "rolls", 8, "Recreate: "},
+		"paused":                 {plannedShop, web, "paused: true", "deployment/web", "held", 0, ""},
+		"no more paused":         {paused, web, "paused: false", "deployment/web", "rolls", 8, ""},
+		"paused, and stays so":   {paused, web, "", "deployment/web", "held", 0, ""},
+		"a partition that stays": {plannedShop, db, "", "statefulset/db", "rolls", 1, "partition 2"},
+		"no partition":           {plannedShop, db, "updateStrategy: {rollingUpdate: {partition: 0}}", "statefulset/db", "rolls", 3, "at most 1 unavailable, 0 extra"},
+		"OnDelete":               {plannedShop, db, "updateStrategy: {type: OnDelete}", "statefulset/db", "held", 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given := strings.Replace(c.given, "spec:\n", "spec:\n  "+c.spec+"\n", 1)
+			out, errOut, err := planFor(t, fakeCluster(t, c.shop), given, "json")
+			if err != nil && !errors.Is(err, errRolls) {
+				t.Fatal(err, errOut)
+			}
+			got := forecasts(t, out)[c.workload]
+			if got.Forecast != c.forecast || got.Replaced != c.replaced || !strings.Contains(got.Pace, c.pace) {
+				t.Errorf("it %s, %d pods, %s", got.Forecast, got.Replaced, got.Pace)
+			}
+		})
+	}
+	if _, _, err := planFor(t, fakeCluster(t, plannedShop), strings.Replace(web, "spec:\n", "spec:\n  replicas: MARKER\n", 1), "json"); err == nil || strings.Contains(err.Error(), "MARKER") {
+		t.Errorf("replicas that are no number: %v", err)
+	}
+}
+
 // What is missing keeps Tidemark from a rollout, and Kubernetes from none.
 func TestPlanOfATemplateThatNeedsWhatIsNotThere(t *testing.T) {
 	given := strings.Replace(editedSettings, "LEVEL: debug, ", "", 1) + `---
@@ -401,7 +446,7 @@ spec:
     spec: {containers: [{name: app, image: "` + image + `"}]}
 `
 			}
-			out, errOut, err := planFor(t, fakeCluster(t, rollout("web:1")), rollout("web:2"), "json")
+			out, errOut, err := planFor(t, fakeCluster(t, strings.Replace(rollout("web:1"), "replicas: 5", "replicas: 3", 1)), rollout("web:2"), "json")
 			if !errors.Is(err, errRolls) {
 				t.Fatal(err, errOut)
 			}

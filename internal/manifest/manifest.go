@@ -84,6 +84,8 @@ type Workload struct {
 	// Template as the API takes it: without what is in Strays.
 	Template *corev1.PodTemplateSpec
 	Strays   []Stray
+	// Rollout are the fields of its spec, of those that it gives, that say how many pods it has and how they are replaced, as JSON has them.
+	Rollout map[string]any
 }
 
 // String gives "deployment/NAME", with the namespace where there is one.

@@ -369,7 +369,7 @@ func (r *reader) workload(n *yaml.Node, m map[string]any, k Kind) error {
 	for _, f := range k.TemplatePath {
 		template = object(template, f)
 	}
-	w.Strays = r.strays(n, template, w)
+	w.Strays, w.Rollout = r.strays(n, template, w), rolloutOf(object(m, "spec"))
 	data, err := json.Marshal(template)
 	if err == nil {
 		w.Template = &corev1.PodTemplateSpec{}
@@ -382,6 +382,17 @@ func (r *reader) workload(n *yaml.Node, m map[string]any, k Kind) error {
 		r.workloads = append(r.workloads, w)
 	}
 	return nil
+}
+
+// rolloutOf are the fields of a workload's spec that say how it rolls.
+func rolloutOf(spec map[string]any) map[string]any {
+	out := map[string]any{}
+	for _, name := range []string{"replicas", "minReadySeconds", "paused", "strategy", "updateStrategy"} {
+		if value := spec[name]; value != nil {
+			out[name] = value
+		}
+	}
+	return out
 }
 
 // typeOf says which field has a value of another type than the API's. The error itself may quote the value.

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"tidemark.dev/tidemark/internal/cluster"
@@ -38,6 +40,8 @@ type Intended struct {
 type Given struct {
 	Annotations map[string]string
 	Template    *corev1.PodTemplateSpec
+	// Rollout are the fields of its spec that say how many pods it has and how they are replaced. Those that it does not give stay.
+	Rollout map[string]any
 }
 
 // Forecast is what becomes of one workload when it is applied.
@@ -147,9 +151,9 @@ func (p *Planner) then(k cluster.Kind, now client.Object, given *Given, out *Pla
 		return now, err
 	}
 	out.Template = !podtemplate.Leaves(there, given.Template)
-	then, ok := now.DeepCopyObject().(client.Object)
-	if !ok {
-		return nil, fmt.Errorf("copy %s: unexpected type %T", out.Target, now)
+	then, err := rolledAs(k, now, given.Rollout)
+	if err != nil {
+		return nil, fmt.Errorf("%s: its replicas, strategy or pause are such as the API would refuse", out.Target)
 	}
 	annotations := maps.Clone(now.GetAnnotations())
 	if annotations == nil {
@@ -164,6 +168,29 @@ func (p *Planner) then(k cluster.Kind, now client.Object, given *Given, out *Pla
 		template.Labels = joined(there.Labels, given.Template.Labels)
 	}
 	return then, setTemplate(k, then, template)
+}
+
+// rolledAs is a copy of an object of the kind with fields of its spec replaced.
+func rolledAs(k cluster.Kind, obj client.Object, fields map[string]any) (client.Object, error) {
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	var plain map[string]any // with numbers as the converter has them
+	if err := utiljson.Unmarshal(data, &plain); err != nil {
+		return nil, err
+	}
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj.DeepCopyObject())
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range plain {
+		if err := unstructured.SetNestedField(m, value, "spec", name); err != nil {
+			return nil, err
+		}
+	}
+	out := k.NewObject()
+	return out, runtime.DefaultUnstructuredConverter.FromUnstructured(m, out)
 }
 
 func joined(below, above map[string]string) map[string]string {
