@@ -71,7 +71,8 @@ func newRollback(s *session, name string) *cobra.Command {
 			of as well, after the template, so that nothing rolls twice. Every other workload that reads those
 			objects gets it too, and what manages them, such as Argo CD, Flux or Helm, may take it back.
 
-			With --wait it follows the rollout until it is done, has failed, or --timeout is over.
+			With --wait it follows the rollout until it is done, has failed, or --timeout is over. It has failed
+			when somebody puts another template there meanwhile.
 
 			Exit status: 0 when it is done, also when there was nothing to do; 2 on any error, and when the rollout
 			that it waits for failed or was not done in time.`),

@@ -61,6 +61,8 @@ type History struct {
 	// object is the workload, and holder what has its pod template: the workload, or what its workloadRef names.
 	object, holder *unstructured.Unstructured
 	path           []string
+	// written is what has the pod template as the API server stored it when a revision was put back; nil before.
+	written *unstructured.Unstructured
 	// raw are the templates of revisions by their names, with fields that this program may not know.
 	raw map[string]map[string]any
 }

@@ -40,13 +40,30 @@ func (h *History) Unfinishable() string {
 	return ""
 }
 
-// Progress reads how far the rollout to a revision is.
+// Progress reads how far the rollout to a revision is. After [History.GoBack] it has failed as soon as there is another template
+// than the one written: whatever is updated then is of another revision.
 func (h *History) Progress(ctx context.Context, to revision.Revision) (Progress, error) {
 	u, err := h.get(ctx, h.Kind.GroupVersionKind, h.Name)
+	if apierrors.IsNotFound(err) {
+		return lost("somebody deleted it")
+	}
 	if err != nil {
 		return Progress{}, fmt.Errorf("get %s: %w", h.Target, err)
 	}
-	p, err := h.progress(ctx, u, to)
+	holder := u
+	if h.holder != h.object {
+		holder, err = h.get(ctx, h.holder.GroupVersionKind(), h.holder.GetName())
+		if apierrors.IsNotFound(err) {
+			return lost("somebody deleted " + h.holderName() + ", which has its template")
+		}
+		if err != nil {
+			return Progress{}, fmt.Errorf("get %s: %w", h.holderName(), err)
+		}
+	}
+	if h.written != nil && !h.sameTemplate(h.written, holder) {
+		return lost("somebody put another template there")
+	}
+	p, err := h.progress(u, holder, to)
 	if err != nil || p.Done {
 		return p, err
 	}
@@ -57,16 +74,12 @@ func (h *History) Progress(ctx context.Context, to revision.Revision) (Progress,
 	return p, err
 }
 
-func (h *History) progress(ctx context.Context, u *unstructured.Unstructured, to revision.Revision) (Progress, error) {
+// lost is the progress of a rollout that somebody else put an end to.
+func lost(why string) (Progress, error) { return Progress{Failed: why, Text: why}, nil }
+
+func (h *History) progress(u, holder *unstructured.Unstructured, to revision.Revision) (Progress, error) {
 	unseen := Progress{Text: "waiting for its controller to see it"}
 	if h.isRollout() {
-		holder := u
-		if h.holder != h.object {
-			var err error
-			if holder, err = h.get(ctx, h.holder.GroupVersionKind(), h.holder.GetName()); err != nil {
-				return Progress{}, fmt.Errorf("get %s: %w", h.holderName(), err)
-			}
-		}
 		if _, seen := cluster.RevisionOfRollout(u, holder); !seen {
 			return unseen, nil
 		}

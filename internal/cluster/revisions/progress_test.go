@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"tidemark.dev/tidemark/internal/revision"
@@ -64,7 +67,7 @@ func TestProgressOfARollout(t *testing.T) {
 				u.Object[field] = integers(value)
 			}
 			h := &History{Target: target(strings.ToLower(u.GetKind()), "web"), object: u, holder: u}
-			p, err := h.progress(t.Context(), u, revision.Revision{Name: "web-a"})
+			p, err := h.progress(u, u, revision.Revision{Name: "web-a"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,4 +96,75 @@ func integers(value any) any {
 		return int64(v)
 	}
 	return value
+}
+
+func TestARolloutToATemplateThatIsNotThereAnyMoreHasFailed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind, workload, holder string
+		number                 int64
+		meanwhile              func(*testing.T, client.Client, *appsv1.Deployment)
+		want                   string // "" while it has not failed
+	}{
+		"nobody did anything": {
+			"deployment", "web", "web", 3, func(*testing.T, client.Client, *appsv1.Deployment) {}, "",
+		},
+		"somebody scaled it": {"deployment", "web", "web", 3, func(t *testing.T, c client.Client, d *appsv1.Deployment) {
+			d.Spec.Replicas = ptr.To(int32(9))
+			update(t, c, d)
+		}, ""},
+		"somebody put another template there": {"deployment", "web", "web", 3, func(t *testing.T, c client.Client, d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Image = "web:5"
+			d.Generation, d.Status.ObservedGeneration = 9, 9
+			d.Spec.Replicas = ptr.To(int32(4))
+			d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas = 4, 4, 4
+			update(t, c, d)
+		}, "somebody put another template there"},
+		"somebody put another template where a Rollout has its own": {
+			"rollout", "referring", "referred", 1, func(t *testing.T, c client.Client, d *appsv1.Deployment) {
+				d.Spec.Template.Spec.Containers[0].Image = "referred:5"
+				update(t, c, d)
+			}, "somebody put another template there",
+		},
+		"somebody deleted it": {"deployment", "web", "web", 3, func(t *testing.T, c client.Client, d *appsv1.Deployment) {
+			remove(t, c, d)
+		}, "somebody deleted it"},
+		"somebody deleted what has its template": {
+			"rollout", "referring", "referred", 1, func(t *testing.T, c client.Client, d *appsv1.Deployment) { remove(t, c, d) },
+			"somebody deleted deployment/referred, which has its template",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			h := historyOf(t, a, tc.kind, tc.workload)
+			to, err := revision.Find(h.Revisions, tc.number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			goBack(t, h, tc.number)
+			d := &appsv1.Deployment{}
+			fetch(t, a, d, tc.holder)
+			tc.meanwhile(t, a, d)
+			p, err := h.Progress(t.Context(), to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Failed != tc.want || p.Done {
+				t.Errorf("it is %+v, want it failed by %q", p, tc.want)
+			}
+		})
+	}
+}
+
+func update(t *testing.T, c client.Client, obj client.Object) {
+	t.Helper()
+	if err := c.Update(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, c client.Client, obj client.Object) {
+	t.Helper()
+	if err := c.Delete(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -49,7 +49,7 @@ func waitingFor(ctx context.Context, c client.Client, kind cluster.Kind, u *unst
 	}
 	to := revision.Revision{}
 	to.Hash, _, _ = unstructured.NestedString(u.Object, "status", "updateRevision")
-	p, err := h.progress(ctx, u, to)
+	p, err := h.progress(u, u, to)
 	if err != nil || p.Done {
 		return ""
 	}

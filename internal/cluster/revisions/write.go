@@ -57,6 +57,9 @@ func (h *History) GoBack(ctx context.Context, to revision.Revision, dryRun bool)
 			return fmt.Errorf("%s: %w", h.holderName(), ErrChanged)
 		}
 		err = patchJSON(ctx, h.client, now, h.operations(now, template, to), dryRun)
+		if err == nil && !dryRun {
+			h.written = now // which the client filled with what is stored
+		}
 		if !apierrors.IsConflict(err) {
 			break
 		}
@@ -73,9 +76,14 @@ func (h *History) holderName() string {
 }
 
 func (h *History) sameAsRead(now *unstructured.Unstructured) bool {
-	before, _, _ := unstructured.NestedMap(h.holder.Object, h.path...)
+	return h.sameTemplate(h.holder, now)
+}
+
+// sameTemplate reports whether it is the same object still, with the same template.
+func (h *History) sameTemplate(then, now *unstructured.Unstructured) bool {
+	before, _, _ := unstructured.NestedMap(then.Object, h.path...)
 	after, _, _ := unstructured.NestedMap(now.Object, h.path...)
-	return now.GetUID() == h.holder.GetUID() && equality.Semantic.DeepEqual(before, after)
+	return now.GetUID() == then.GetUID() && equality.Semantic.DeepEqual(before, after)
 }
 
 // operations of the write: JSON Patch, the one form that replaces a template as a whole for every kind.
