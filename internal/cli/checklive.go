@@ -94,20 +94,18 @@ func (l *liveInput) others(ctx context.Context, kinds []cluster.Kind, after *man
 	for o := range after.Configs {
 		namespaces[o.Namespace] = true
 	}
-	var out []cluster.Target
-	for _, ns := range slices.Sorted(maps.Keys(namespaces)) {
-		found, remarks, err := cluster.Using(ctx, l.connection.Client, kinds, ns, func(o workload.Object) bool { return after.Configs[o] != nil })
-		if err != nil {
-			return nil, err
-		}
-		l.remarks = append(l.remarks, remarks...)
-		for _, t := range found {
-			if !slices.ContainsFunc(after.Workloads, func(w *manifest.Workload) bool { return isOf(w, t) }) {
-				out = append(out, t)
-			}
-		}
+	if len(namespaces) == 0 {
+		return nil, nil
 	}
-	return out, nil
+	given := func(o workload.Object) bool { return after.Configs[o] != nil }
+	found, remarks, err := cluster.Using(ctx, l.connection.Client, kinds, slices.Sorted(maps.Keys(namespaces)), given)
+	if err != nil {
+		return nil, err
+	}
+	l.remarks = append(l.remarks, remarks...)
+	return slices.DeleteFunc(found, func(t cluster.Target) bool {
+		return slices.ContainsFunc(after.Workloads, func(w *manifest.Workload) bool { return isOf(w, t) })
+	}), nil
 }
 
 // once reports whether pods of a kind are never replaced by those of an older template.

@@ -56,7 +56,8 @@ func newPlan(s *session, name string) *cobra.Command {
 			Compare what is to be applied with what the cluster has, and say of each workload that is given, or
 			that uses a given ConfigMap or Secret, whether it would roll, how many of its pods, how its strategy
 			replaces them, which disruption budgets they have, who owns it, and which keys its next start would
-			read otherwise. Nothing is written.
+			read otherwise. Those of other namespaces that name it by annotation are among them, for somebody who
+			may list workloads in all namespaces. Nothing is written.
 
 			Forecasts: rolls; stays (nothing that it reads changes, or its program reloads it); dormant (what it
 			reads changes, and running pods do not take it); held (it would roll, and a pause or the storm breaker

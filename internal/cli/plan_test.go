@@ -475,3 +475,35 @@ func TestPlanIsCalledWrongly(t *testing.T) {
 		}
 	}
 }
+
+func TestAPlanHasThoseThatReadFromAnotherNamespace(t *testing.T) {
+	shop := plannedShop + `
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: office}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: ledger, namespace: office, uid: ledger-uid, annotations: {tidemark.dev/extra-configmaps: shop/settings}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: ledger}}
+  template:
+    metadata: {labels: {app: ledger}}
+    spec: {containers: [{name: app, image: "ledger:1"}]}`
+	out, errOut, err := planFor(t, fakeCluster(t, shop), editedSettings, "json")
+	if err != nil || errOut != "" {
+		t.Fatalf("%v: %s", err, errOut)
+	}
+	var p v1.Plan
+	if err := json.Unmarshal([]byte(out), &p); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range p.Workloads {
+		if l.Namespace == "office" && l.Workload == "deployment/ledger" && len(l.Reads) > 0 {
+			return
+		}
+	}
+	t.Errorf("deployment/ledger in office, which reads shop's settings, is not in it with what it reads:\n%s", out)
+}
