@@ -30,7 +30,7 @@ type seen struct {
 // addContexts adds a view for each context. One that cannot be reached fails when it is looked at; a mistake in the
 // arguments fails at once.
 func (f *statusFlags) addContexts(o *statusOptions, args []string) error {
-	if f.flags.Context != nil && *f.flags.Context != "" {
+	if f.flags.Context != nil && *f.flags.Context != "" && !f.fromHelm("context") {
 		return usagef("--context does not go with --contexts")
 	}
 	for _, name := range f.contexts {

@@ -136,10 +136,13 @@ func (f *pauseFlags) stops(args []string, verb string) ([]stop, error) {
 	switch {
 	case f.all && len(args) > 0:
 		return nil, usagef("--all does not go with names: %s everything, or the workloads named", verb)
-	case f.all && f.namespaceGiven():
+	case f.all && f.namespaceGiven() && !f.fromHelm("namespace"):
 		return nil, usagef("--all does not go with --namespace: %s everything, or one namespace", verb)
 	case f.all:
 		return []stop{{cluster.StopNamespace(f.system), "everything", true}}, nil
+	case len(args) == 0 && f.fromHelm("namespace"):
+		return nil, usagef("name what to %s: KIND/NAME, or --all for everything. For all of a namespace write -nNAMESPACE, as one word: "+
+			"other forms helm keeps for itself, and it hands a namespace on when nobody names one, too", verb)
 	case len(args) == 0 && f.namespaceGiven():
 		ns := *f.flags.Namespace
 		return []stop{{cluster.StopNamespace(ns), "namespace " + ns, ns == f.system}}, nil

@@ -3,9 +3,12 @@ package cli
 import (
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
@@ -22,10 +25,13 @@ type session struct {
 	system      string
 	kinds       []string
 	defaultMode string
+	// shared are the flags of all verbs, which know whether somebody wrote them.
+	shared *pflag.FlagSet
 }
 
 func (s *session) addFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
+	s.shared = flags
 	s.flags.AddFlags(flags)
 	flags.StringVar(&s.system, "tidemark-namespace", s.system, "Namespace in which Tidemark is installed, if it is.")
 	flags.StringArrayVar(&s.kinds, "kind", nil,
@@ -69,7 +75,17 @@ func (s *session) takeHelms() {
 	} {
 		*to = getenv(variable)
 	}
+	if groups := strings.Trim(getenv("HELM_KUBEASGROUPS"), ", "); groups != "" {
+		*s.flags.ImpersonateGroup = strings.Split(groups, ",")
+	}
+	if insecure, err := strconv.ParseBool(getenv("HELM_KUBEINSECURE_SKIP_TLS_VERIFY")); err == nil {
+		*s.flags.Insecure = insecure
+	}
 }
+
+// fromHelm reports whether the value of a flag, if it has one, is what helm set its variable to, which it does to the namespace
+// whether somebody names one or not.
+func (s *session) fromHelm(flag string) bool { return s.HelmPlugin && !s.shared.Changed(flag) }
 
 func (s *session) getenv() func(string) string {
 	if s.Getenv != nil {
@@ -99,7 +115,7 @@ func (s *session) namespace() (string, error) {
 	return ns, err
 }
 
-// namespaceGiven reports whether a flag names the namespace.
+// namespaceGiven reports whether a flag names the namespace, or helm does.
 func (s *session) namespaceGiven() bool { return s.flags.Namespace != nil && *s.flags.Namespace != "" }
 
 // allKinds are the built-in kinds and those that flags add.
