@@ -83,7 +83,8 @@ const statusHelp = `
 
 	Exit status: 0, or 2 on any error. With --exit-code it is 1 when a fleet is not in step: split,
 	dormant, possibly dormant, rolling, waiting, held, unpinned, unfinished or rolled back. A fleet that
-	is only unknown does not count, nor does what may not be read.`
+	is only unknown does not count, nor does what may not be read. A watch has the status of its
+	last look.`
 
 func newStatus(s *session, name string) *cobra.Command {
 	flags := &statusFlags{session: s, interval: 2 * time.Second}

@@ -28,7 +28,9 @@ type watching struct {
 	// last is what was shown last of each fleet, by the UID of its workload.
 	last      map[string]lastShown
 	allInStep bool
-	remarked  map[string]bool
+	// failed is why the last look failed; nil when it did not.
+	failed   error
+	remarked map[string]bool
 }
 
 // lastShown is what a watch keeps of a fleet.
@@ -39,15 +41,17 @@ type lastShown struct {
 }
 
 // runWatch shows the fleets, and then each again when it changes, until the context ends. A look that fails after the first
-// is said once and tried again.
+// is said and tried again.
 func (o *statusOptions) runWatch(ctx context.Context) error {
-	w := &watching{statusOptions: o, table: o.newTable(), allInStep: true, remarked: map[string]bool{}}
+	w := &watching{statusOptions: o, table: o.newTable(), remarked: map[string]bool{}}
 	for first := true; ; first = false {
 		began := o.clock.Now()
 		sight, err := o.views[0].look(ctx)
 		switch {
+		case ctx.Err() != nil && first:
+			return ctx.Err()
 		case ctx.Err() != nil:
-			return o.status(w.allInStep)
+			return w.outcome()
 		case err == nil && first:
 			err = notFound(sight.NotFound)
 		}
@@ -55,16 +59,41 @@ func (o *statusOptions) runWatch(ctx context.Context) error {
 		case err != nil && first:
 			return err
 		case err != nil:
-			w.remarkOnce(err.Error() + ": trying again")
+			w.fail(err)
 		default:
+			w.recovered()
 			if err := w.show(sight, first); err != nil {
 				return err
 			}
 		}
 		if !o.rest(ctx, o.clock.Since(began)) {
-			return o.status(w.allInStep)
+			return w.outcome()
 		}
 	}
+}
+
+// fail says why a look failed, where the one before did not fail alike.
+func (w *watching) fail(err error) {
+	if w.failed == nil || w.failed.Error() != err.Error() {
+		w.remark([]string{err.Error() + ": trying again"})
+	}
+	w.failed = err
+}
+
+// recovered says that looks succeed again.
+func (w *watching) recovered() {
+	if w.failed != nil {
+		w.remark([]string{"reachable again"})
+	}
+	w.failed = nil
+}
+
+// outcome is that of the last look: what it showed, or why it failed.
+func (w *watching) outcome() error {
+	if w.failed != nil {
+		return fmt.Errorf("when the watch ended the cluster could not be read: %w", w.failed)
+	}
+	return w.status(w.allInStep)
 }
 
 // rest waits for the next look, and reports whether there is one.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestAWatchShowsWhatChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "watch.txt", out)
-	if errOut != "remark: connection refused: trying again\n" {
+	if errOut != "remark: connection refused: trying again\nremark: reachable again\n" {
 		t.Errorf("remarked %q", errOut)
 	}
 }
@@ -94,5 +95,30 @@ func TestAWatchWhoseFirstLookFailsEnds(t *testing.T) {
 	_, _, err := watchFor(t, func(*statusOptions) {}, func() (*cluster.Sight, error) { return nil, errors.New("connection refused") })
 	if err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func failing(text string) func() (*cluster.Sight, error) {
+	return func() (*cluster.Sight, error) { return nil, errors.New(text) }
+}
+
+func TestAWatchSaysEachTimeThatTheClusterIsLost(t *testing.T) {
+	_, errOut, err := watchFor(t, func(*statusOptions) {},
+		seeing(calm()), failing("refused"), failing("refused"), failing("timeout"), seeing(calm()), failing("refused"), seeing(calm()))
+	if err != nil {
+		t.Error(err)
+	}
+	want := []string{"refused: trying again", "timeout: trying again", "reachable again", "refused: trying again", "reachable again"}
+	if got := strings.Split(strings.TrimSpace(strings.ReplaceAll(errOut, "remark: ", "")), "\n"); !slices.Equal(got, want) {
+		t.Errorf("said %q, want %q", got, want)
+	}
+}
+
+func TestAWatchThatEndsWithoutSightOfTheClusterIsAnError(t *testing.T) {
+	if _, _, err := watchFor(t, func(*statusOptions) {}, seeing(calm()), failing("refused")); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("after a last look that failed: error %v", err)
+	}
+	if _, _, err := watchFor(t, func(*statusOptions) {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted before the first look was done: error %v", err)
 	}
 }
