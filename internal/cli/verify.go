@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "tidemark.dev/tidemark/api/v1"
@@ -139,12 +140,12 @@ func (o *verifyOptions) verify(ctx context.Context) error {
 func (o *verifyOptions) check(ctx context.Context, pod *corev1.Pod, sight *cluster.Sight) error {
 	w, err := workloadOf(sight, o.pod)
 	if err != nil {
+		o.remark(sight) // which may be why
 		return err
 	}
 	var checks []fleet.Check
 	looked := false
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
+	for _, c := range running(&pod.Spec) {
 		if o.container != "" && c.Name != o.container {
 			continue
 		}
@@ -168,6 +169,26 @@ func (o *verifyOptions) check(ctx context.Context, pod *corev1.Pod, sight *clust
 	return nil
 }
 
+// running are the containers that run as long as the pod: its own, behind the init containers that are restarted.
+func running(spec *corev1.PodSpec) []*corev1.Container {
+	var out []*corev1.Container
+	for i := range spec.InitContainers {
+		if c := &spec.InitContainers[i]; ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways {
+			out = append(out, c)
+		}
+	}
+	for i := range spec.Containers {
+		out = append(out, &spec.Containers[i])
+	}
+	return out
+}
+
+func (o *verifyOptions) remark(sight *cluster.Sight) {
+	for _, r := range sight.Remarks {
+		fmt.Fprintln(o.ErrOut, "remark:", r)
+	}
+}
+
 // workloadOf is the workload of whose fleet the pod is.
 func workloadOf(sight *cluster.Sight, pod string) (cluster.Workload, error) {
 	for _, w := range sight.Workloads {
@@ -176,6 +197,9 @@ func workloadOf(sight *cluster.Sight, pod string) (cluster.Workload, error) {
 				return w, nil
 			}
 		}
+	}
+	if len(sight.Remarks) > 0 {
+		return cluster.Workload{}, fmt.Errorf("of which workload pod %s is, is not known: it is of none that could be read", pod)
 	}
 	return cluster.Workload{}, fmt.Errorf("pod %s is of no workload that Tidemark knows", pod)
 }
@@ -225,7 +249,7 @@ func (o *verifyOptions) known(w cluster.Workload, pod *corev1.Pod, container str
 
 // runOf identifies the present run of a container; "" when it does not run.
 func runOf(pod *corev1.Pod, container string) string {
-	for _, s := range pod.Status.ContainerStatuses {
+	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if s.Name == container && s.State.Running != nil {
 			return s.ContainerID + s.State.Running.StartedAt.String()
 		}
@@ -262,9 +286,7 @@ func (o *verifyOptions) print(w cluster.Workload, sight *cluster.Sight, checks [
 	if o.output != "" {
 		return printDocument(o.Out, o.output, o.document(w, sight, checks))
 	}
-	for _, r := range sight.Remarks {
-		fmt.Fprintln(o.ErrOut, "remark:", r)
-	}
+	o.remark(sight)
 	if len(checks) == 0 {
 		fmt.Fprintf(o.ErrOut, "Pod %s reads no configuration.\n", o.pod)
 		return nil

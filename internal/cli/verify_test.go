@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/ptr"
 
 	"tidemark.dev/tidemark/internal/cluster"
 )
@@ -108,7 +109,35 @@ func TestVerifyOfWhatIsNotThere(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	o.pod = "stray"
-	if err := o.check(t.Context(), pod, sight()); err == nil || err.Error() != "pod stray is of no workload that Tidemark knows" {
+	s := sight()
+	s.Remarks = nil
+	if err := o.check(t.Context(), pod, s); err == nil || err.Error() != "pod stray is of no workload that Tidemark knows" {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestVerifyDoesNotKnowAWorkloadThatCouldNotBeRead(t *testing.T) {
+	o, pod, _, errOut := looking(nil)
+	o.pod = "stray"
+	s := sight()
+	s.Remarks = []string{"missing the right to list daemonsets in namespace mail"}
+	if err := o.check(t.Context(), pod, s); err == nil || !strings.HasPrefix(err.Error(), "of which workload pod stray is, is not known") {
+		t.Errorf("error %v", err)
+	}
+	if want := "remark: missing the right to list daemonsets in namespace mail\n"; errOut.String() != want {
+		t.Errorf("said %q, want %q", errOut, want)
+	}
+}
+
+func TestVerifyLooksIntoSidecars(t *testing.T) {
+	o, pod, out, _ := looking(map[string]string{"cat /proc/1/environ": "MAIL_LEASE=10m\x00MAIL_OLD=x\x00MAIL_API_TOKEN=t1\x00"})
+	sidecar := pod.Spec.Containers[0].DeepCopy()
+	sidecar.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+	pod.Spec.InitContainers, pod.Spec.Containers = []corev1.Container{*sidecar, {Name: "once"}}, nil
+	pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = pod.Status.ContainerStatuses, nil
+	s := sight()
+	s.Remarks = nil
+	if err := o.check(t.Context(), pod, s); err != nil || !strings.Contains(out.String(), "right") {
+		t.Errorf("printed %q, %v", out, err)
 	}
 }
