@@ -151,7 +151,7 @@ func (o *planOptions) run(ctx context.Context) error {
 		document.Workloads = append(document.Workloads, planned(p))
 		rolls = rolls || p.Forecast == plan.Rolls
 	}
-	if err := o.print(document); err != nil {
+	if err := o.print(document, len(remarks) > 0); err != nil {
 		return err
 	}
 	if rolls && o.exitCode {
@@ -250,12 +250,13 @@ func relative(objects []workload.Object, namespace string) []string {
 	return out
 }
 
-func (o *planOptions) print(p v1.Plan) error {
+// print prints a plan; partial says that there may be more workloads than could be read.
+func (o *planOptions) print(p v1.Plan, partial bool) error {
 	if o.output == "json" || o.output == "yaml" {
 		return printDocument(o.Out, o.output, p)
 	}
 	for _, remark := range p.Remarks {
 		fmt.Fprintln(o.ErrOut, "remark:", report.Plain(remark))
 	}
-	return printPlan(o.Out, p, o.output == "wide")
+	return printPlan(o.Out, p, o.output == "wide", partial)
 }

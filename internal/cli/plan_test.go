@@ -507,3 +507,28 @@ spec:
 	}
 	t.Errorf("deployment/ledger in office, which reads shop's settings, is not in it with what it reads:\n%s", out)
 }
+
+func TestAPlanSaysHowMuchItKnows(t *testing.T) {
+	roll := followed(t, plannedShop, stamp.Roll)
+	for name, tc := range map[string]struct {
+		forbidden []string
+		want      string
+	}{
+		"all": {nil, "\n3 of 6 workloads roll, and 12 pods are replaced.\n"},
+		"not a kind that may not be listed": {
+			[]string{"list StatefulSet"}, "\n2 of 5 workloads roll, and 11 pods are replaced, as far as may be read.\n",
+		},
+		"not what may not be read": {[]string{"get StatefulSet"}, "\n2 of 6 workloads roll, 1 unknown, and 11 pods are replaced.\n"},
+		"nothing": {
+			[]string{"list Deployment", "list StatefulSet", "list DaemonSet", "list CronJob", "list Job"},
+			"No workload is given, and none uses what is, as far as may be read.\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, _, _ := planFor(t, fakeCluster(t, roll, tc.forbidden...), editedSettings, "")
+			if !strings.HasSuffix(out, tc.want) {
+				t.Errorf("it ends with %q, want %q", out[max(0, len(out)-120):], tc.want)
+			}
+		})
+	}
+}

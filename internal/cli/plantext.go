@@ -12,20 +12,27 @@ import (
 	"tidemark.dev/tidemark/internal/report"
 )
 
-// printPlan prints a table of the workloads, wide with all that is known of each below.
-func printPlan(out io.Writer, p v1.Plan, wide bool) error {
+// printPlan prints a table of the workloads, wide with all that is known of each below; partial as far as they could be read.
+func printPlan(out io.Writer, p v1.Plan, wide, partial bool) error {
+	bound := ""
+	if partial {
+		bound = ", as far as may be read"
+	}
 	if len(p.Workloads) == 0 {
-		_, err := fmt.Fprintln(out, "No workload is given, and none uses what is.")
+		_, err := fmt.Fprintf(out, "No workload is given, and none uses what is%s.\n", bound)
 		return err
 	}
 	w := printers.GetNewTabWriter(out)
 	fmt.Fprintln(w, "NAMESPACE\tWORKLOAD\tFORECAST\tMODE\tPODS\tOWNER\tWHY")
-	rolling, pods := 0, 0
+	rolling, unknown, pods := 0, 0, 0
 	for _, l := range p.Workloads {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", report.Plain(l.Namespace), report.Plain(l.Workload), l.Forecast,
 			report.Plain(orNone(l.Mode)), replacedText(l), report.Plain(orNone(l.Owner)), report.Plain(l.Why))
-		if l.Forecast == string(plan.Rolls) {
+		switch l.Forecast {
+		case string(plan.Rolls):
 			rolling, pods = rolling+1, pods+l.Replaced
+		case string(plan.Undecided):
+			unknown++
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -36,7 +43,11 @@ func printPlan(out io.Writer, p v1.Plan, wide bool) error {
 			planDetails(out, l)
 		}
 	}
-	_, err := fmt.Fprintf(out, "\n%d of %d workloads roll, and %d pods are replaced.\n", rolling, len(p.Workloads), pods)
+	doubt := ""
+	if unknown > 0 {
+		doubt = fmt.Sprintf(", %d unknown", unknown)
+	}
+	_, err := fmt.Fprintf(out, "\n%d of %d workloads roll%s, and %d pods are replaced%s.\n", rolling, len(p.Workloads), doubt, pods, bound)
 	return err
 }
 
