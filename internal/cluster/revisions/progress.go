@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
 	"tidemark.dev/tidemark/internal/podtemplate"
 	"tidemark.dev/tidemark/internal/revision"
@@ -60,7 +62,7 @@ func (h *History) Progress(ctx context.Context, to revision.Revision) (Progress,
 			return Progress{}, fmt.Errorf("get %s: %w", h.holderName(), err)
 		}
 	}
-	if h.written != nil && !h.sameTemplate(h.written, holder) {
+	if h.written != nil && !h.sameButForStamp(h.written, holder) {
 		return lost("somebody put another template there")
 	}
 	p, err := h.progress(u, holder, to)
@@ -72,6 +74,24 @@ func (h *History) Progress(ctx context.Context, to revision.Revision) (Progress,
 		p.Text += "; " + hindrance
 	}
 	return p, err
+}
+
+// sameButForStamp reports whether it is the same object still, with the same template but for what Tidemark writes into it: a revision from
+// before Tidemark gets its first stamp when it comes back.
+func (h *History) sameButForStamp(then, now *unstructured.Unstructured) bool {
+	return h.sameTemplate(h.unstamped(then), h.unstamped(now))
+}
+
+func (h *History) unstamped(u *unstructured.Unstructured) *unstructured.Unstructured {
+	out := u.DeepCopy()
+	path := append(slices.Clone(h.path), "metadata", "annotations")
+	annotations, _, _ := unstructured.NestedMap(out.Object, path...)
+	maps.DeleteFunc(annotations, func(name string, _ any) bool { return strings.HasPrefix(name, v1.Domain+"/") })
+	unstructured.RemoveNestedField(out.Object, path...)
+	if len(annotations) > 0 {
+		_ = unstructured.SetNestedMap(out.Object, annotations, path...) // it was read from there
+	}
+	return out
 }
 
 // lost is the progress of a rollout that somebody else put an end to.

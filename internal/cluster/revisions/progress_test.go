@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/revision"
 )
 
@@ -112,6 +114,14 @@ func TestARolloutToATemplateThatIsNotThereAnyMoreHasFailed(t *testing.T) {
 			d.Spec.Replicas = ptr.To(int32(9))
 			update(t, c, d)
 		}, ""},
+		"Tidemark stamped it": {"deployment", "web", "web", 3, func(t *testing.T, c client.Client, d *appsv1.Deployment) {
+			metav1.SetMetaDataAnnotation(&d.Spec.Template.ObjectMeta, v1.AnnotationConfigHash, "v1-stamp")
+			update(t, c, d)
+		}, ""},
+		"somebody restarted it": {"deployment", "web", "web", 3, func(t *testing.T, c client.Client, d *appsv1.Deployment) {
+			metav1.SetMetaDataAnnotation(&d.Spec.Template.ObjectMeta, "kubectl.kubernetes.io/restartedAt", "2026-12-01T06:00:00Z")
+			update(t, c, d)
+		}, "somebody put another template there"},
 		"somebody put another template there": {"deployment", "web", "web", 3, func(t *testing.T, c client.Client, d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers[0].Image = "web:5"
 			d.Generation, d.Status.ObservedGeneration = 9, 9
