@@ -149,6 +149,11 @@ func (f *pauseFlags) stops(args []string, verb string) ([]stop, error) {
 	case len(args) == 0:
 		return nil, usagef("name what to %s: KIND/NAME, --namespace NAMESPACE for all of it, or --all", verb)
 	}
+	return f.stopsOf(args)
+}
+
+// stopsOf are those of the workloads named.
+func (f *pauseFlags) stopsOf(args []string) ([]stop, error) {
 	kinds, err := f.allKinds()
 	if err != nil {
 		return nil, err

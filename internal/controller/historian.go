@@ -167,6 +167,12 @@ func (h *historian) load(ctx context.Context) error {
 		h.logs[l.Object] = &l
 		h.unseen[l.Object] = true
 	}
+	h.succeed(lease)
+	return nil
+}
+
+// succeed takes over from the leader before what the Lease says of it.
+func (h *historian) succeed(lease *coordinationv1.Lease) {
 	if lease.Spec.HolderIdentity != nil {
 		h.holder = *lease.Spec.HolderIdentity
 		// What the leader before saw in its last moments it may not have had the time to write.
@@ -185,7 +191,6 @@ func (h *historian) load(ctx context.Context) error {
 		}
 		h.wake()
 	}
-	return nil
 }
 
 // look is one look at a config object.

@@ -110,7 +110,7 @@ func (s *Successors) Of(gone Path) (Path, bool) {
 	}
 	from := nameOf(gone, s.before[gone])
 	// The value says nothing here: two settings that always had one value need have nothing in common.
-	i := slices.IndexFunc(s.stayed, func(to named) bool { return from.sameWords(to) })
+	i := slices.IndexFunc(s.stayed, from.sameWords)
 	if i < 0 {
 		return Path{}, false
 	}
