@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -93,8 +95,7 @@ const maxRemark = 250
 func (a answer) response() (admission.Response, error) {
 	r := allow()
 	for _, text := range a.remarks {
-		text = "tidemark: " + text
-		r.Warnings = append(r.Warnings, text[:min(len(text), maxRemark)])
+		r.Warnings = append(r.Warnings, warning(text))
 	}
 	if len(a.patch) == 0 {
 		return r, nil
@@ -106,6 +107,13 @@ func (a answer) response() (admission.Response, error) {
 	kind := admissionv1.PatchTypeJSONPatch
 	r.Patch, r.PatchType = body, &kind
 	return r, nil
+}
+
+// warning makes a text one that the API server passes on: it drops a warning with a line break or another control character, which
+// joined errors have.
+func warning(text string) string {
+	text = strings.Join(strings.FieldsFunc("tidemark: "+text, unicode.IsControl), "; ")
+	return strings.ToValidUTF8(text[:min(len(text), maxRemark)], "")
 }
 
 func allow() admission.Response {
