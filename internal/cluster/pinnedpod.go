@@ -23,6 +23,8 @@ type PinnedPod struct {
 	Pinned bool
 	// Mismatches are the references that do not read what the pins say, or why the pins cannot be read; in words.
 	Mismatches []string
+	// Unreadable says that the pins cannot be read.
+	Unreadable bool
 	// Revision says of which revision of which workload it is; nil when of none.
 	Revision *PodRevision
 	// ReadySince is since when it is ready; zero when it is not, or has ended, or is going.
@@ -66,7 +68,7 @@ func MatchPins(obj any) (any, error) {
 	out.Pinned = true
 	pins, err := snapshot.ParsePins(pod.Namespace, text)
 	if err != nil {
-		out.Mismatches = []string{err.Error()}
+		out.Mismatches, out.Unreadable = []string{err.Error()}, true
 		return out, nil //nolint:nilerr // it is told of as a mismatch
 	}
 	for _, m := range rewrite.Mismatches(pod, pins) {

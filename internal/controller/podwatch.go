@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "tidemark.dev/tidemark/api/v1"
 	"tidemark.dev/tidemark/internal/cluster"
 )
 
@@ -109,10 +110,13 @@ func (w *podWatch) saw(o any) {
 	if !w.note(p, len(p.Mismatches) > 0) {
 		return
 	}
-	pod := &corev1.Pod{ObjectMeta: p.ObjectMeta}
-	w.announcer.event(pod, corev1.EventTypeWarning, "PinsNotInForce", "Watch",
-		"it does not read what its pins say, as nothing rewrote it when it was created: "+strings.Join(p.Mismatches, "; ")+
-			". Delete it once pins are in force (apply deploy/pin)")
+	text := "it does not read what its pins say, as nothing rewrote it when it was created: " + strings.Join(p.Mismatches, "; ") +
+		". Delete it once pins are in force (apply deploy/pin)"
+	if p.Unreadable { // its successors would be alike, or be refused
+		text = "its pins cannot be read, so it reads what is applied: " + strings.Join(p.Mismatches, "; ") + ". Somebody else wrote the annotation " + v1.AnnotationPins +
+			": correct it on the pod template of its workload, or remove it there, and leave the pod until then"
+	}
+	w.announcer.event(&corev1.Pod{ObjectMeta: p.ObjectMeta}, corev1.EventTypeWarning, "PinsNotInForce", "Watch", text)
 	w.log.Info("A pod does not read what its pins say", "pod", p.Namespace+"/"+p.Name, "mismatches", p.Mismatches)
 }
 

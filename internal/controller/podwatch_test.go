@@ -80,6 +80,29 @@ func TestAPodThatDoesNotReadWhatItsPinsSayIsToldOfOnceAndCountedUntilItIsGone(t 
 	off("the other has ended", nil, 2)
 }
 
+func TestAPodWhosePinsCannotBeReadIsNotToBeDeleted(t *testing.T) {
+	world := newWorld(t, Options{})
+	w := &podWatch{
+		log: logr.Discard(), metrics: world.metrics, announcer: world.announcer,
+		sightings: world.sightings, ready: func(ID) {}, off: map[types.NamespacedName]bool{},
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", Annotations: map[string]string{v1.AnnotationPins: "prices"}}}
+	kept, err := cluster.MatchPins(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.saw(kept)
+	text := strings.Join(*world.notes, "\n")
+	for _, words := range []string{"PinsNotInForce: its pins cannot be read", "correct it on the pod template", "leave the pod"} {
+		if !strings.Contains(text, words) {
+			t.Errorf("the event %q does not say %q", text, words)
+		}
+	}
+	if strings.Contains(text, "Delete it") {
+		t.Errorf("the event says %q", text)
+	}
+}
+
 func TestAPodThatTakesAnothersNameIsAnotherPod(t *testing.T) {
 	world := newWorld(t, Options{})
 	w := &podWatch{
