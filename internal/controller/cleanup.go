@@ -188,7 +188,8 @@ func (c *cleaner) warn(quotas []cleanup.Quota, namespace string) {
 		on.Namespace, on.Name = q.Namespace, q.Name
 		on.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ResourceQuota"))
 		announcer{c.recorder}.event(on, corev1.EventTypeWarning, "QuotaNearlyFull", "CleanUp", fmt.Sprintf(
-			"%d of %d %s are used: snapshots that nothing needs are removed now; when it is full, workloads in mode pin cannot roll", q.Used, q.Hard, q.Resource))
+			"%d of %d %s are used: snapshots that nothing needs are condemned now, and removed after --gc-min-age; when it is full, workloads in mode pin cannot roll, "+
+				"so raise the quota where that is too late", q.Used, q.Hard, q.Resource))
 	}
 	maps.DeleteFunc(still, func(_ cleanup.Quota, on bool) bool { return !on })
 	c.warned = still
