@@ -166,6 +166,7 @@ func (t *transition) renamed(r reading, c keys.Change, config *manifest.Config) 
 	}
 	kind := config.Kind
 	from, to := shown(c.From, kind), shown(c.Path, kind)
+	key, toKey := from, to
 	how := "the names have the same words"
 	switch {
 	case kind == workload.Secret:
@@ -174,9 +175,12 @@ func (t *transition) renamed(r reading, c keys.Change, config *manifest.Config) 
 	case c.Match.Value:
 		how = "the value is the same"
 	}
+	if from == to { // a Secret's settings are not named
+		from, to = "a setting in "+from, "another in it"
+	}
 	t.breaks(sure, fmt.Sprintf("%s of %s is gone", from, objectText(config.Object)))
 	t.add(Finding{
-		Rule: RenameInOneStep, Object: objectText(config.Object), Workload: t.new.String(), Key: from, To: to, Before: t.before.Name,
+		Rule: RenameInOneStep, Object: objectText(config.Object), Workload: t.new.String(), Key: key, To: toKey, Before: t.before.Name,
 		At: config.At(c.Path.Key), Confidence: c.Match.Confidence.String(),
 		Why: fmt.Sprintf("%s became %s (%s), and pods of %s %s the old name.", from, to, how, t.before.Name, verb(sure)),
 		Fix: fmt.Sprintf("Ship it in two steps: first a release that reads %s and %s, with both in the configuration, then one that drops %s.", from, to, from),

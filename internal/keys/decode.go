@@ -131,7 +131,29 @@ func decodeProperties(text string) ([]any, error) {
 	return ofStrings(p.Map()), nil
 }
 
+// continued reports whether a line goes on with the value of the one before, as some readers of INI have it: others take it for a name,
+// and a name may be shown.
+func continued(text string) bool {
+	open := false // the line before has a name and no value yet
+	for line := range strings.Lines(text) {
+		trimmed := strings.TrimSpace(line)
+		if trimmed == "" || strings.ContainsRune("#;", rune(trimmed[0])) {
+			continue
+		}
+		indented := line[0] == ' ' || line[0] == '\t'
+		name, value, assigns := strings.Cut(trimmed, "=")
+		if indented && (open || !assigns && trimmed[0] != '[') {
+			return true
+		}
+		open = assigns && name != "" && strings.TrimSpace(value) == ""
+	}
+	return false
+}
+
 func decodeINI(text string) ([]any, error) {
+	if continued(text) {
+		return nil, errors.New("values of several lines")
+	}
 	f, err := ini.LoadSources(ini.LoadOptions{AllowBooleanKeys: true, IgnoreInlineComment: true}, []byte(text))
 	if err != nil {
 		return nil, err

@@ -90,7 +90,12 @@ func (f *flattener) set(path string, v Value) {
 	f.settings[p] = v
 }
 
+// join puts a name below a path. One that is a URL with a user in it, and perhaps a password, has no dots at which it could be parted, and
+// a part of it be shown.
 func join(path, name string) string {
+	if strings.Contains(name, "://") && strings.Contains(name, "@") {
+		name = strings.ReplaceAll(name, ".", "\u2024")
+	}
 	if path == "" {
 		return name
 	}
