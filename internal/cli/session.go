@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -50,12 +51,14 @@ func (s *session) addFlags(root *cobra.Command) {
 // in is the session with another context of the kubeconfig.
 func (s *session) in(name string) *session {
 	flags := newFlags()
-	flags.CacheDir, flags.KubeConfig, flags.Namespace, flags.Context = s.flags.CacheDir, s.flags.KubeConfig, s.flags.Namespace, &name
-	flags.ClusterName, flags.AuthInfoName, flags.Timeout = s.flags.ClusterName, s.flags.AuthInfoName, s.flags.Timeout
-	flags.Insecure, flags.CertFile, flags.KeyFile, flags.CAFile = s.flags.Insecure, s.flags.CertFile, s.flags.KeyFile, s.flags.CAFile
-	flags.BearerToken, flags.APIServer, flags.TLSServerName = s.flags.BearerToken, s.flags.APIServer, s.flags.TLSServerName
-	flags.Impersonate, flags.ImpersonateUID, flags.ImpersonateGroup = s.flags.Impersonate, s.flags.ImpersonateUID, s.flags.ImpersonateGroup
-	flags.DisableCompression = s.flags.DisableCompression
+	own, shared := reflect.ValueOf(flags).Elem(), reflect.ValueOf(s.flags).Elem()
+	for i := range own.NumField() {
+		// Each exported field is one flag of the command line, by the pointer to its value; so is one that comes with a newer library.
+		if field := own.Type().Field(i); field.IsExported() && field.Type.Kind() == reflect.Pointer {
+			own.Field(i).Set(shared.Field(i))
+		}
+	}
+	flags.Context = &name
 	other := *s
 	other.flags = flags
 	return &other

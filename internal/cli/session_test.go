@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -73,5 +74,29 @@ func TestAllOfHelmsFlagsAboutTheClusterAreTaken(t *testing.T) {
 	}
 	if !config.Insecure {
 		t.Error("it verifies the certificate")
+	}
+}
+
+func TestAnotherContextHasAllOtherFlags(t *testing.T) {
+	s := &session{flags: newFlags()}
+	other := s.in("east")
+	if *other.flags.Context != "east" || *s.flags.Context != "" {
+		t.Errorf("it looks at %q, and the session it is made of at %q", *other.flags.Context, *s.flags.Context)
+	}
+	own, shared := reflect.ValueOf(other.flags).Elem(), reflect.ValueOf(s.flags).Elem()
+	for i := range own.NumField() {
+		f := own.Type().Field(i)
+		if !f.IsExported() || f.Name == "Context" {
+			continue
+		}
+		switch f.Type.Kind() {
+		case reflect.Pointer:
+			if own.Field(i).Pointer() != shared.Field(i).Pointer() {
+				t.Errorf("%s is not the one that was given", f.Name)
+			}
+		case reflect.Func:
+		default:
+			t.Errorf("%s is no pointer, so another context does not have it", f.Name)
+		}
 	}
 }
