@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -28,10 +29,12 @@ var (
 )
 
 func main() {
-	log.SetLogger(logr.Discard()) // what the client library logs says nothing to the person at the terminal
+	log.SetLogger(logr.Discard())  // what the client libraries log says nothing to the person at the terminal,
+	klog.SetLogger(logr.Discard()) // who is told by the error
 	stdlog.SetFlags(0)
 	stdlog.SetOutput(withheld{os.Stderr})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // so that a second signal ends what does not heed the first
 	status := cli.Run(ctx, cli.Config{
 		IOStreams:  genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 		Clock:      clock.RealClock{},
