@@ -102,15 +102,26 @@ func (s *session) completePods(cmd *cobra.Command, args []string, _ string) ([]s
 	}), noFiles
 }
 
-// ask asks the cluster; whatever goes wrong, nothing is offered and nothing said.
+// ask asks the cluster; whatever goes wrong, nothing is offered and nothing said. Not all that connects heeds a context, so when the
+// time is over what still asks is left to itself: the program ends at once.
 func (s *session) ask(ctx context.Context, question func(context.Context, *cluster.Connection) []string) []string {
-	c, err := s.connect()
-	if err != nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, completionPatience)
 	defer cancel()
-	return question(ctx, c)
+	offered := make(chan []string, 1)
+	go func() {
+		c, err := s.connect()
+		if err != nil {
+			offered <- nil
+			return
+		}
+		offered <- question(ctx, c)
+	}()
+	select {
+	case out := <-offered:
+		return out
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // completeFormat offers the formats of --output.
