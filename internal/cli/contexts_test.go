@@ -108,3 +108,30 @@ func TestContextsAreCompleted(t *testing.T) {
 		}
 	}
 }
+
+// A variable that is not set must not make the current cluster out of those that were meant.
+func TestNoContextIsAnError(t *testing.T) {
+	var out, errOut bytes.Buffer
+	code := Run(t.Context(), Config{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}, Clock: clocktesting.NewFakeClock(now)}, []string{"status", "--contexts", "", "--exit-code"})
+	if code != 2 || !strings.Contains(errOut.String(), "--contexts names no context") {
+		t.Errorf("exit status %d: %q", code, &errOut)
+	}
+}
+
+func TestNobodyWaitsAtThePromptForAClusterThatDoesNotAnswer(t *testing.T) {
+	gone := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-gone }))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(gone) })
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a}}]\nclusters: [{name: a, cluster: {server: " + server.URL + "}}]\n"
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errOut bytes.Buffer
+	code := Run(t.Context(), Config{IOStreams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}, Clock: clocktesting.NewFakeClock(now)},
+		[]string{"__complete", "status", "--kubeconfig", kubeconfig, "--cache-dir", t.TempDir(), ""})
+	if code != 0 || !strings.HasPrefix(out.String(), ":4") {
+		t.Errorf("exit status %d, offered %q, %q", code, &out, &errOut)
+	}
+}

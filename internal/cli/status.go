@@ -115,6 +115,9 @@ func newStatus(s *session, name string) *cobra.Command {
 			tidemark status -A -o json | jq -r '.items[] | select(.behind > 0) | .workload.name'`),
 		ValidArgsFunction: s.completeWorkloads,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("contexts") && len(flags.contexts) == 0 {
+				return usagef("--contexts names no context: write --contexts east,west, or leave the flag out for the current one")
+			}
 			o, err := flags.toOptions(args)
 			if err != nil {
 				return err
