@@ -215,7 +215,7 @@ func TestRemarks(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a workload that is there twice":   {strings.Replace(deployment, "NAME", "a", 1) + "---\n" + deployment, "[in.yaml:6: deployment/web is there twice, and the last one counts]"},
 		"jobs whose names are completed":   {strings.Repeat("apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: a-}\nspec: {template: {spec: {containers: [{}]}}}\n---\n", 2), "[]"},
-		"a number in a ConfigMap":          {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  MARKER: 1\n  b: on\n  c: ~\n", "[in.yaml:5: a value of configmap/a is no string, so the API would refuse it: quote it]"},
+		"a number in a ConfigMap":          {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  MARKER: 1\n  b: on\n  c: ~\n  d: 'on'\n", "[in.yaml:5: a value of configmap/a is no string, so the API would refuse it: quote it in.yaml:6: a value of configmap/a is no string, so the API would refuse it: quote it]"},
 		"a list in its place":              {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: [MARKER]\n", "[in.yaml:1: stringData of secret/a is no map, so the API would refuse it]"},
 		"a kind that is not known":         {"apiVersion: serving.knative.dev/v1\nkind: Service\nspec:\n  " + reads, "[what objects of kind Service read is not looked at: name the kind by --kind serving.knative.dev/v1/Service=spec.template]"},
 		"one of no group, in a List":       {"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ReplicationController, spec: {" + reads + "}}]", "[what objects of kind ReplicationController read is not looked at: name the kind by --kind /v1/ReplicationController=spec.template]"},
@@ -236,11 +236,51 @@ func TestRemarks(t *testing.T) {
 	}
 }
 
+// The readers of Kubernetes' tools take such manifests, and so may any chart's output be.
+func TestManifestsAreReadAsKubernetesToolsReadThem(t *testing.T) {
+	t.Parallel()
+	s := read(t, `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web}
+immutable: yes
+data:
+  LEVEL: info
+  LEVEL: debug
+  MODE: "yes"
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  labels: {app: web, app: web}
+spec:
+  template:
+    spec:
+      containers:
+      - name: app
+        envFrom: [{configMapRef: {name: web, optional: yes}}]
+`)
+	if len(s.Configs) != 1 || len(s.Workloads) != 1 {
+		t.Fatalf("read %v, %v", s.Configs, s.Workloads)
+	}
+	for _, c := range s.Configs {
+		if fmt.Sprint(c.Data) != "map[LEVEL:debug MODE:yes]" || !c.Immutable {
+			t.Errorf("it holds %v, immutable %t", c.Data, c.Immutable)
+		}
+	}
+	if o := s.Workloads[0].Template.Spec.Containers[0].EnvFrom[0].ConfigMapRef.Optional; o == nil || !*o {
+		t.Errorf("optional is %v", o)
+	}
+	if want := "[in.yaml:8: a key is there twice, and the last one counts in.yaml:15: a key is there twice, and the last one counts]"; fmt.Sprint(s.Remarks) != want {
+		t.Errorf("remarked %v, want %s", s.Remarks, want)
+	}
+}
+
 func TestErrorsNameTheLineAndNothingOfTheText(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
 		"broken YAML":               {"a: 1\n---\napiVersion: v1\nkind: Secret\nstringData:\n  MARKER: 'x\n", "in.yaml:6: not valid YAML"},
-		"a key that is there twice": {"apiVersion: v1\nkind: ConfigMap\ndata:\n  MARKER: a\n  MARKER: b\n", "in.yaml:5: a key is there twice"},
 		"a template of other types": {"---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n      containers: MARKER\n", "in.yaml:2: deployment/web has a pod template that the API would refuse: spec.containers is of another type there"},
 		"a file that is no text":    {"---\napiVersion: v1\nkind: ConfigMap\ndata:\n  a: \"\xff\"\n", "in.yaml:5: not valid YAML: it is no UTF-8, or has control characters"},
 	} {

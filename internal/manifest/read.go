@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -184,9 +185,15 @@ func (r *reader) failed(d document, err error) error {
 }
 
 func (r *reader) root(d document, n *yaml.Node) error {
-	value, err := yamltree.Value(n)
+	twice := 0
+	value, err := yamltree.ManifestValue(n, func(line int) { twice = cmp.Or(twice, line) })
 	if err != nil {
 		return err
+	}
+	if twice > 0 {
+		at := r.at
+		at.Line, at.Source = d.line+twice-1, ""
+		r.remarks = append(r.remarks, fmt.Sprintf("%s: a key is there twice, and the last one counts", at))
 	}
 	m, isMap := value.(map[string]any)
 	if !isMap {
@@ -409,9 +416,9 @@ func (r *reader) passOver(at Position, why string) {
 	}
 }
 
-// field is the value of a field of a map.
+// field is the value of a field of a map: of one that is there twice, the last.
 func field(n *yaml.Node, name string) *yaml.Node {
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	for i := len(n.Content)/2*2 - 2; i >= 0; i -= 2 {
 		if yamltree.Resolve(n.Content[i]).Value == name {
 			return yamltree.Resolve(n.Content[i+1])
 		}

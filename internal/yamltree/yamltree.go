@@ -98,7 +98,17 @@ func Value(n *yaml.Node) (any, error) {
 	return r.value(n, 0)
 }
 
+// ManifestValue is Value as the readers of Kubernetes' tools take a manifest (sigs.k8s.io/yaml): a plain yes or on is a boolean, as in YAML
+// 1.1, and of a key that is there twice the last counts, whose line repeated is told.
+func ManifestValue(n *yaml.Node, repeated func(line int)) (any, error) {
+	r := reader{repeated: repeated}
+	return r.value(n, 0)
+}
+
 type reader struct {
+	// repeated is told the line of a key that is there twice, and makes booleans of YAML 1.1 what they are; nil where a key that is there
+	// twice is an error, and there are none but true and false.
+	repeated func(line int)
 	// expanding counts the aliases that are being followed, expanded the nodes that were reached through one.
 	expanding, expanded int
 }
@@ -124,7 +134,7 @@ func (r *reader) value(n *yaml.Node, depth int) (any, error) {
 	case yaml.MappingNode:
 		return r.object(n, depth)
 	case yaml.ScalarNode:
-		return Scalar(n), nil
+		return r.scalar(n), nil
 	}
 	return nil, nil // an empty document
 }
@@ -153,8 +163,10 @@ func (r *reader) object(n *yaml.Node, depth int) (any, error) {
 		if k.Kind != yaml.ScalarNode {
 			return nil, &Error{n.Content[i].Line, errKey}
 		}
-		if _, twice := m[k.Value]; twice {
+		if _, twice := m[k.Value]; twice && r.repeated == nil {
 			return nil, &Error{k.Line, errDuplicate}
+		} else if twice {
+			r.repeated(k.Line)
 		}
 		value, err := r.value(v, depth+1)
 		if err != nil {
@@ -192,6 +204,18 @@ func (r *reader) merge(into map[string]any, n *yaml.Node, depth int) error {
 		}
 	}
 	return nil
+}
+
+func (r *reader) scalar(n *yaml.Node) any {
+	if r.repeated != nil && n.Style == 0 && n.ShortTag() == "!!str" {
+		switch n.Value {
+		case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
+			return true
+		case "n", "N", "no", "No", "NO", "off", "Off", "OFF":
+			return false
+		}
+	}
+	return Scalar(n)
 }
 
 // Resolve follows an alias; a node that is none it returns.
