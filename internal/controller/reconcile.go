@@ -115,7 +115,7 @@ func (c *Controller) roll(ctx context.Context, s *subject, v view, d stamp.Decis
 	}
 	verdict := c.options.Pace.Decide(pace.Input{
 		Now: now, FirstChange: first, LastChange: v.lastChange(), Rolls: d.Record.Rolls, Paused: v.paused != "",
-		ReleasePendingSince: c.releases.pendingSince(s.object),
+		ReleasePendingSince: c.pendingSince(ctx, s.object),
 	})
 	if verdict.Answer == pace.Wait {
 		return c.hold(ctx, s, v, d, verdict)
