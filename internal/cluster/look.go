@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 
 	"tidemark.dev/tidemark/internal/digest"
 	"tidemark.dev/tidemark/internal/fleet"
@@ -133,37 +134,10 @@ func fatal(ctx context.Context, err error) bool {
 	return errors.As(err, &forbidden) || err != nil && ctx.Err() != nil
 }
 
-// variables notes the keys whose variables surely come from them. A variable comes from the last of the container's sources that
-// gives it; one that a Secret read after may give as well comes from nobody knows where.
+// variables notes the keys whose variables surely come from them.
 func (l Look) variables(c *corev1.Container, env environ, found map[workload.Object]*fleet.ReportedObject) {
-	type origin struct {
-		object string
-		key    string
-	}
-	origins := map[string]origin{}
-	for _, from := range c.EnvFrom {
-		switch {
-		case from.SecretRef != nil:
-			for name := range origins {
-				if strings.HasPrefix(name, from.Prefix) {
-					delete(origins, name)
-				}
-			}
-		case from.ConfigMapRef != nil:
-			o := l.Source(c.Name, workload.Object{Kind: workload.ConfigMap, Namespace: l.Pod.Namespace, Name: from.ConfigMapRef.Name})
-			for _, key := range l.Keys(o) {
-				origins[from.Prefix+key] = origin{from.ConfigMapRef.Name, key}
-			}
-		}
-	}
-	for _, e := range c.Env {
-		delete(origins, e.Name)
-		if e.ValueFrom != nil && e.ValueFrom.ConfigMapKeyRef != nil {
-			origins[e.Name] = origin{e.ValueFrom.ConfigMapKeyRef.Name, e.ValueFrom.ConfigMapKeyRef.Key}
-		}
-	}
-	for name, from := range origins {
-		if env.unclear[name] {
+	for name, from := range l.origins(c) {
+		if from.unclear || env.unclear[name] {
 			continue
 		}
 		value, there := env.values[name]
@@ -177,6 +151,57 @@ func (l Look) variables(c *corev1.Container, env environ, found map[workload.Obj
 		}
 		o.Env[from.key] = k
 	}
+}
+
+// origin is the key of a ConfigMap by which a container gets a variable.
+type origin struct {
+	object, key string
+	// unclear says that another source may have given the variable.
+	unclear bool
+}
+
+// origins are those of a container's variables, by their names. A variable comes from the last of the container's sources that gives it.
+// Of what one may have given, and another as well, it is not known which it was: the keys of a ConfigMap are those that it ever had, and
+// those of a Secret are not read.
+func (l Look) origins(c *corev1.Container) map[string]origin {
+	out := map[string]origin{}
+	var secrets []string // prefixes of what Secrets may give
+	// gives notes a source that need not have given the variable.
+	gives := func(name, object, key string) {
+		_, before := out[name]
+		secret := slices.ContainsFunc(secrets, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		out[name] = origin{object, key, before || secret}
+	}
+	for _, from := range c.EnvFrom {
+		switch {
+		case from.SecretRef != nil:
+			secrets = append(secrets, from.Prefix)
+			for name, by := range out {
+				by.unclear = by.unclear || strings.HasPrefix(name, from.Prefix)
+				out[name] = by
+			}
+		case from.ConfigMapRef != nil:
+			o := l.Source(c.Name, workload.Object{Kind: workload.ConfigMap, Namespace: l.Pod.Namespace, Name: from.ConfigMapRef.Name})
+			for _, key := range l.Keys(o) {
+				gives(from.Prefix+key, from.ConfigMapRef.Name, key)
+			}
+		}
+	}
+	for _, e := range c.Env {
+		var ref *corev1.ConfigMapKeySelector
+		if e.ValueFrom != nil {
+			ref = e.ValueFrom.ConfigMapKeyRef
+		}
+		switch {
+		case ref == nil: // a value of its own, or what somebody else gives
+			delete(out, e.Name)
+		case ptr.Deref(ref.Optional, false):
+			gives(e.Name, ref.Name, ref.Key)
+		default:
+			out[e.Name] = origin{ref.Name, ref.Key, false}
+		}
+	}
+	return out
 }
 
 func sumOf(o workload.Object, key string, value []byte) digest.Sum {

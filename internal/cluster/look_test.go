@@ -74,7 +74,7 @@ func tell(looked fleet.Looked, values ...string) []string {
 
 func TestALookAtTheEnvironment(t *testing.T) {
 	const all = `{containers: [{name: app, envFrom: [{prefix: P_, configMapRef: {name: pricing}}], env: [{name: LEVEL, valueFrom: {configMapKeyRef: {name: log-copy, key: level}}}]}]}`
-	keys := map[string][]string{"pricing": {"LEASE", "MODE", "a.b"}, "log": {"level"}}
+	keys := map[string][]string{"pricing": {"LEASE", "MODE", "a.b"}, "log": {"level"}, "base": {"LEASE"}}
 	const given = "P_LEASE=10m\x00LEVEL=debug\x00PATH=/bin\x00"
 	want := []string{"env log.level=debug", "env pricing.LEASE=10m", "env pricing.MODE=gone"}
 	for name, tc := range map[string]struct {
@@ -101,6 +101,25 @@ func TestALookAtTheEnvironment(t *testing.T) {
 		},
 		"of a variable that a Secret may give": {
 			box{"env -0": "LEASE=10m\x00MODE=x\x00"}, `{containers: [{name: app, envFrom: [{configMapRef: {name: pricing}}, {secretRef: {name: door}}]}]}`, nil, "",
+		},
+		"of a variable that another ConfigMap may give": {
+			box{"env -0": "LEASE=10m\x00MODE=x\x00"}, `{containers: [{name: app, envFrom: [{configMapRef: {name: pricing}}, {configMapRef: {name: base}}]}]}`,
+			[]string{"env pricing.MODE=?"}, "",
+		},
+		"of a variable that a Secret before may give": {
+			box{"env -0": "LEASE=10m\x00"}, `{containers: [{name: app, envFrom: [{secretRef: {name: door}}, {configMapRef: {name: pricing}}]}]}`, nil, "",
+		},
+		"of an optional key over what another source may give": {
+			box{"env -0": "LEASE=10m\x00"},
+			`{containers: [{name: app, envFrom: [{configMapRef: {name: base}}], env: [{name: LEASE, valueFrom: {configMapKeyRef: {name: log, key: level, optional: true}}}]}]}`, nil, "",
+		},
+		"of a key that is required, over what another source may give": {
+			box{"env -0": "LEASE=10m\x00"},
+			`{containers: [{name: app, envFrom: [{configMapRef: {name: base}}], env: [{name: LEASE, valueFrom: {configMapKeyRef: {name: log, key: level}}}]}]}`, []string{"env log.level=10m"}, "",
+		},
+		"of an optional key that nothing else gives": {
+			box{"env -0": "A=10m\x00"},
+			`{containers: [{name: app, env: [{name: A, valueFrom: {configMapKeyRef: {name: log, key: level, optional: true}}}]}]}`, []string{"env log.level=10m"}, "",
 		},
 		"of a variable that only a Secret gives": {
 			box{"env -0": "PASSWORD=10m\x00"}, `{containers: [{name: app, env: [{name: PASSWORD, valueFrom: {secretKeyRef: {name: door, key: password}}}]}]}`, nil, "",
