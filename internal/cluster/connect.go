@@ -59,12 +59,14 @@ func (c *Connection) Now() time.Time {
 	return c.now().Add(*c.offset)
 }
 
-// heard notes an answer's date. It is cut to the second, and older than the answer: of several dates the one that puts the
-// server's clock furthest ahead is the nearest to the truth.
-func (c *Connection) heard(date time.Time) {
+// heard notes the date of an answer, which took so long. It is cut to the second, and older than the answer: of several dates the one
+// that puts the server's clock furthest ahead is the nearest to the truth, unless this machine's clock was set forward since, or runs
+// fast, so that the server's cannot be so far ahead any more.
+func (c *Connection) heard(date time.Time, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if ahead := date.Sub(c.now()); c.offset == nil || ahead > *c.offset {
+	ahead := date.Sub(c.now())
+	if c.offset == nil || ahead > *c.offset || ahead+time.Second+took < *c.offset {
 		c.offset = &ahead
 	}
 }
@@ -77,12 +79,13 @@ type serverClock struct {
 
 // RoundTrip implements http.RoundTripper.
 func (s serverClock) RoundTrip(req *http.Request) (*http.Response, error) {
+	began := time.Now()
 	resp, err := s.RoundTripper.RoundTrip(req)
 	if err != nil {
 		return resp, err
 	}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		s.c.heard(date)
+		s.c.heard(date, time.Since(began))
 	}
 	return resp, nil
 }
