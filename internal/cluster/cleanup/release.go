@@ -24,7 +24,8 @@ const (
 // RunRelease cleans up what Helm left in place for one release of the namespace: ConfigMaps and Secrets that the release made,
 // that its chart told Helm to keep, and whose names differ by a trailing revision number or hash. The newest of each family
 // stay, what the release as it is deployed has, and what anything uses. Everything is listed twice, and only what both
-// listings find unneeded is deleted, in the state in which both found it.
+// listings find unneeded is deleted, in the state in which both found it, and until somebody deploys the release: Helm adopts an object that
+// it made before without writing it.
 func (c Round) RunRelease(ctx context.Context, release string) (*Outcome, error) {
 	first, err := c.judgeRelease(ctx, release)
 	if err != nil || c.DryRun || !hasDeletion(first) {
@@ -33,12 +34,22 @@ func (c Round) RunRelease(ctx context.Context, release string) (*Outcome, error)
 		}
 		return first, err
 	}
+	newest, _, err := c.helmRecords(ctx, release)
+	if err != nil {
+		return nil, err
+	}
 	second, err := c.judgeRelease(ctx, release)
 	if err != nil {
 		return nil, err
 	}
 	agree(second, first)
-	c.write(ctx, second)
+	c.writeWhile(ctx, second, func(ctx context.Context) (string, error) {
+		now, _, err := c.helmRecords(ctx, release)
+		if err == nil && (now.Number != newest.Number || now.Status != newest.Status) {
+			return fmt.Sprintf("release %s was deployed meanwhile, which may need it: run it again", release), nil
+		}
+		return "", err
+	})
 	return second, nil
 }
 

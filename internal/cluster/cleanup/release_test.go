@@ -200,6 +200,40 @@ func TestReleaseCleanupListsEverythingAgainBeforeItDeletes(t *testing.T) {
 	}
 }
 
+// Helm adopts an object that it made before by a patch that changes nothing, so its resourceVersion tells nothing.
+func TestReleaseCleanupEndsWhenTheReleaseIsDeployed(t *testing.T) {
+	objects := []client.Object{helmRelease(t, "app", 6, "deployed", "")}
+	for _, name := range names(1, 6) {
+		objects = append(objects, keptByHelm(name, "app"))
+	}
+	s := newStore(t, objects...)
+	c := releaseCleanup(s)
+	now := noon
+	c.Now = func() time.Time {
+		now = now.Add(gateFor) // each write takes long
+		return now
+	}
+	s.before = func(string) {
+		s.before = nil
+		if err := s.inner.Create(t.Context(), helmRelease(t, "app", 7, "pending-upgrade", "")); err != nil {
+			t.Error(err)
+		}
+	}
+	cleaned, err := c.RunRelease(t.Context(), "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	for _, item := range cleaned.Items {
+		if strings.Contains(item.Left, "release app was deployed meanwhile") {
+			left++
+		}
+	}
+	if got := s.deleted(); len(got) != 1 || left != 3 {
+		t.Errorf("deleted %q, and %d are left, want one and three", got, left)
+	}
+}
+
 func TestAnObjectIsDeletedOnlyWhereBothListingsAgree(t *testing.T) {
 	look := func(version string, action snapshot.Action) *Outcome {
 		v := snapshot.Verdict{Snapshot: snapshot.Snapshot{UID: "u", ResourceVersion: version}, Action: action}

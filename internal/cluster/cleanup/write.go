@@ -19,8 +19,11 @@ import (
 
 // write does what the verdicts ask for: pardons first, deletions last. What somebody else wrote meanwhile, and what is in a
 // namespace that is paused or ends, is left for another time.
-func (c Round) write(ctx context.Context, out *Outcome) {
-	w := &retirer{Round: c, looks: map[string]gateLook{}, denied: map[denial]error{}}
+func (c Round) write(ctx context.Context, out *Outcome) { c.writeWhile(ctx, out, nil) }
+
+// writeWhile is write for as long as a gate is open: what it says otherwise is why the rest is left. Nil is always open.
+func (c Round) writeWhile(ctx context.Context, out *Outcome, gate func(context.Context) (string, error)) {
+	w := &retirer{Round: c, gate: gate, looks: map[string]gateLook{}, denied: map[denial]error{}}
 	for _, action := range []snapshot.Action{snapshot.Pardon, snapshot.Condemn, snapshot.Delete} {
 		for i := range out.Items {
 			if out.Items[i].Action == action {
@@ -34,6 +37,7 @@ func (c Round) write(ctx context.Context, out *Outcome) {
 // retirer carries verdicts out.
 type retirer struct {
 	Round
+	gate    func(context.Context) (string, error)
 	looks   map[string]gateLook
 	denied  map[denial]error
 	remarks []string
@@ -136,6 +140,9 @@ func (w *retirer) closed(ctx context.Context, namespace string) (string, error) 
 	}
 	if where := cluster.PausedBy(nil, nil, own.Annotations, system.Annotations); where != "" {
 		return "Tidemark is paused " + where, nil
+	}
+	if w.gate != nil {
+		return w.gate(ctx)
 	}
 	return "", nil
 }
