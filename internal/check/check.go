@@ -160,9 +160,13 @@ func (c *checker) add(f Finding) {
 	c.Findings = append(c.Findings, f)
 }
 
-// mode of a workload in a release: its own, else its namespace's, else the one that was given; "" where none is known.
+// mode of a workload in a release: its own, else that of its opt-in to Wave, else its namespace's, else the one that was given; "" where none is known.
 func (c *checker) mode(r Release, w *manifest.Workload) string {
-	return cmp.Or(w.Annotation(v1.AnnotationMode), r.Set.Namespaces[w.Namespace][v1.LabelMode], c.Modes[w.String()], c.Mode)
+	wave := ""
+	if w.Annotations[v1.WaveOptIn] == v1.True {
+		wave = v1.ModeRoll
+	}
+	return cmp.Or(w.Annotation(v1.AnnotationMode), wave, r.Set.Namespaces[w.Namespace][v1.LabelMode], c.Modes[w.String()], c.Mode)
 }
 
 // owned reports whether each revision of a workload reads its own copy of an object, in the mode that it has in a release.

@@ -274,6 +274,9 @@ func verb(sure certainty) string {
 
 // effect checks whether the change reaches any pod.
 func (t *transition) effect() {
+	if t.new.Kind.Once && t.new.Kind.Kind != "Pod" {
+		return // the next Job reads what is there then
+	}
 	same := reflect.DeepEqual(t.old.Template, t.new.Template)
 	mode := t.mode(t.After, t.new)
 	for _, u := range t.After.consumed(t.new) {
