@@ -51,10 +51,19 @@ var secretNames = []string{
 	"apikey", "secretkey", "privatekey", "accesskey", "encryptionkey", "signingkey", "authkey",
 }
 
+// elsewhere are words before "secret" or "token" that make of it the name of a Secret, or a word of a protocol or of a language model.
+var elsewhere = map[string][]string{
+	"secret": {"existing", "pull", "tls", "ca", "cert", "certificate"},
+	"token":  {"header", "eos", "bos", "pad", "unk", "sep", "cls", "mask", "stop", "page"},
+}
+
 // isSecretName reports whether the value of that name is a secret.
 func isSecretName(name string) bool {
 	words := strings.FieldsFunc(strings.ToLower(split(name)), func(r rune) bool { return strings.ContainsRune(" .-", r) })
 	n := len(words)
+	if n > 1 && slices.Contains(elsewhere[words[n-1]], words[n-2]) {
+		return false
+	}
 	return n > 0 && slices.Contains(secretNames, words[n-1]) || n > 1 && slices.Contains(secretNames, words[n-2]+words[n-1])
 }
 

@@ -45,6 +45,12 @@ func TestCertainSparesSettings(t *testing.T) {
 		"an empty password":                {"password", ""},
 		"a digest of an image":             {"image", "app@sha256:9f86d081884c7d659a2feaa0c55ad0159f86d081884c7d659a2feaa0c55ad015"},
 		"a tokenizer":                      {"tokenizer", "standard"},
+		"a Secret that is there already":   {"auth.existingSecret", "pg-auth"},
+		"a Secret for pulling images":      {"IMAGE_PULL_SECRET", "regcred"},
+		"a Secret with a certificate":      {"TLS_SECRET", "web-tls"},
+		"a name of a header":               {"csrf.header_token", "X-CSRF-Token"},
+		"a word of a language model":       {"eos_token", "<|endoftext|>"},
+		"another of one":                   {"pad_token", "[PAD]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
