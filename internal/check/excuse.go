@@ -21,14 +21,11 @@ type Excuse struct {
 var excuseForm = regexp.MustCompile(`^(\S+)(?:\s+(\S+))?\s+until\s+(\d{4}-\d{2}-\d{2}):\s*(\S.*)$`)
 
 // ParseExcuses reads the value of the annotation tidemark.dev/check-excuse: entries on lines of their own or separated by
-// semicolons. An entry that cannot be read gives an error that does not hinder the others.
+// semicolons, which a reason may have as well. An entry that cannot be read gives an error that does not hinder the others.
 func ParseExcuses(text string) ([]Excuse, []error) {
 	var out []Excuse
 	var errs []error
-	for _, entry := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == ';' }) {
-		if entry = strings.TrimSpace(entry); entry == "" {
-			continue
-		}
+	for _, entry := range excuseEntries(text) {
 		e, err := parseExcuse(entry)
 		if err != nil {
 			errs = append(errs, err)
@@ -37,6 +34,27 @@ func ParseExcuses(text string) ([]Excuse, []error) {
 		out = append(out, e)
 	}
 	return out, errs
+}
+
+// excuseEntries parts a text at its lines, and at the semicolons behind which another entry begins.
+func excuseEntries(text string) []string {
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		fresh := true
+		for part := range strings.SplitSeq(line, ";") {
+			word, _, _ := strings.Cut(strings.TrimSpace(part), " ")
+			_, rule := RuleOf(RuleID(word))
+			switch {
+			case strings.TrimSpace(part) == "":
+			case fresh || rule || excuseForm.MatchString(strings.TrimSpace(part)):
+				out = append(out, strings.TrimSpace(part))
+				fresh = false
+			default:
+				out[len(out)-1] += ";" + strings.TrimRight(part, " \t")
+			}
+		}
+	}
+	return out
 }
 
 func parseExcuse(entry string) (Excuse, error) {
