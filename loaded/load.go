@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +38,8 @@ func (l *Load) Getenv(key, variable string) (string, bool) {
 }
 
 // EnvFrom reads the variables that come from the object as a whole (`envFrom` with that prefix), by key. The keys are those
-// named, of which the ones that are not set are left out of the result; with none named, all whose variables begin with the prefix.
+// named, of which the ones that are not set are left out of the result; with none named, all whose variables begin with the prefix,
+// but for those by which Kubernetes tells of a Service whose name begins alike. Whoever names the keys is safe from all others too.
 // Without prefix and names it is an error, because nothing tells those variables from others.
 func (l *Load) EnvFrom(prefix string, keys ...string) (map[string]string, error) {
 	if len(keys) == 0 && prefix == "" {
@@ -61,16 +63,42 @@ func (l *Load) EnvFrom(prefix string, keys ...string) (map[string]string, error)
 	return out, nil
 }
 
-// keysWith lists what follows the prefix in the names of environment variables.
+// keysWith lists what follows the prefix in the names of environment variables, but for those that tell of Services.
 func keysWith(prefix string) []string {
 	var keys []string
+	services := linkedServices()
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if key, ok := strings.CutPrefix(name, prefix); ok && key != "" {
+		if key, ok := strings.CutPrefix(name, prefix); ok && key != "" && !isServiceLink(name, services) {
 			keys = append(keys, key)
 		}
 	}
 	return keys
+}
+
+// linkedServices are the Services of which variables of the environment tell, each by what its variables begin with. Kubernetes gives a
+// pod those of all Services of its namespace (https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables),
+// so a Service named as the prefix says would look like keys.
+func linkedServices() []string {
+	var services []string
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		service, is := strings.CutSuffix(name, "_SERVICE_HOST")
+		if _, has := os.LookupEnv(service + "_SERVICE_PORT"); is && has && strings.Contains(os.Getenv(service+"_PORT"), "://") {
+			services = append(services, service)
+		}
+	}
+	return services
+}
+
+// portLink is what the name of a variable about one port of a Service ends with.
+var portLink = regexp.MustCompile(`^_PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$`)
+
+func isServiceLink(name string, services []string) bool {
+	return slices.ContainsFunc(services, func(service string) bool {
+		rest, of := strings.CutPrefix(name, service)
+		return of && (rest == "_SERVICE_HOST" || rest == "_SERVICE_PORT" || strings.HasPrefix(rest, "_SERVICE_PORT_") || portLink.MatchString(rest))
+	})
 }
 
 // ReadFile reads the file that a volume shows a key as. A file that is not there is an error for which errors.Is(err,

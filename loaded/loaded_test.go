@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -398,6 +399,28 @@ func TestMetricsAreThoseOfTheTable(t *testing.T) {
 	for _, f := range families {
 		if row := regexp.MustCompile("(?m)^\\| `" + f.GetName() + "` \\|.*\\| " + regexp.QuoteMeta(f.GetHelp()) + " \\|$"); !row.Match(text) {
 			t.Errorf("the table has no row of %s: %s", f.GetName(), f.GetHelp())
+		}
+	}
+}
+
+// A Service named sender makes its variables look like keys of a ConfigMap that is read with the prefix SENDER_.
+func TestServicesAreNoKeys(t *testing.T) {
+	for name, value := range map[string]string{
+		"SENDER_LEASE": "10m", "SENDER_SERVICE_HOST": "10.0.0.1", "SENDER_SERVICE_PORT": "80", "SENDER_SERVICE_PORT_HTTP": "80",
+		"SENDER_PORT": "tcp://10.0.0.1:80", "SENDER_PORT_80_TCP": "tcp://10.0.0.1:80", "SENDER_PORT_80_TCP_PROTO": "tcp",
+		"SENDER_PORT_80_TCP_PORT": "80", "SENDER_PORT_80_TCP_ADDR": "10.0.0.1",
+		"SENDER_API_SERVICE_HOST": "10.0.0.2", "SENDER_API_SERVICE_PORT": "80", "SENDER_API_PORT": "tcp://10.0.0.2:80", "SENDER_API_KEY_ID": "7",
+		// no Service: its own keys, which win over Kubernetes' variables
+		"MAILER_SERVICE_HOST": "smtp", "MAILER_SERVICE_PORT": "25", "MAILER_PORT": "25",
+	} {
+		t.Setenv(name, value)
+	}
+	for prefix, want := range map[string][]string{
+		"SENDER_": {"API_KEY_ID", "LEASE"}, "MAILER_": {"PORT", "SERVICE_HOST", "SERVICE_PORT"},
+	} {
+		env, err := reporter(t).ConfigMap("settings").Begin().EnvFrom(prefix)
+		if got := slices.Sorted(maps.Keys(env)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("with the prefix %s there are the keys %q (%v), want %q", prefix, got, err, want)
 		}
 	}
 }
