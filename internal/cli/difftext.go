@@ -62,7 +62,7 @@ func (p *differenceText) section(title string, lines [][]string) {
 	p.printf("\n%s\n", title)
 	w := printers.GetNewTabWriter(p.out)
 	for _, l := range lines {
-		fmt.Fprintln(w, "  "+strings.Join(l, "\t"))
+		fmt.Fprintln(w, "  "+row(l))
 	}
 	p.err = w.Flush()
 }
@@ -169,6 +169,6 @@ func (p *differenceText) hunks(lines []revision.Line) {
 		if i == 0 || !shown[i-1] {
 			p.printf("      @@ line %d → %d @@\n", max(l.From, 1), max(l.To, 1))
 		}
-		p.printf("      %s\n", strings.TrimRight(string(l.Op)+short(strings.TrimRight(l.Text, "\r"), maxLine), " "))
+		p.printf("      %s\n", strings.TrimRight(string(l.Op)+short(plainLine(strings.TrimRight(l.Text, "\r")), maxLine), " "))
 	}
 }

@@ -50,7 +50,7 @@ func (x *explanation) section(title string, lines [][]string) {
 	}
 	w := printers.GetNewTabWriter(x.out)
 	for _, l := range lines {
-		fmt.Fprintln(w, "  "+strings.Join(l, "\t"))
+		fmt.Fprintln(w, "  "+row(l))
 	}
 	x.err = w.Flush()
 }

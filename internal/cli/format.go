@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"tidemark.dev/tidemark/internal/digest"
+	"tidemark.dev/tidemark/internal/report"
 )
 
 // checkFormat checks the value of --output.
@@ -35,6 +36,27 @@ func printDocument(w io.Writer, format string, document any) error {
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(document)
 }
+
+// row joins the cells of a table's line. What they say comes from the cluster: a line break in it would break the table, and other
+// control characters act on the terminal.
+func row(cells []string) string {
+	plain := make([]string, len(cells))
+	for i, cell := range cells {
+		plain[i] = report.Plain(strings.Join(strings.FieldsFunc(cell, isBreak), " "))
+	}
+	return strings.Join(plain, "\t")
+}
+
+// plainLine is a line of a text without what acts on the terminal. Tabs stay.
+func plainLine(text string) string {
+	parts := strings.Split(text, "\t")
+	for i := range parts {
+		parts[i] = report.Plain(parts[i])
+	}
+	return strings.Join(parts, "\t")
+}
+
+func isBreak(r rune) bool { return strings.ContainsRune("\n\r\t\v\f", r) }
 
 // shortDigest is a digest for people; "" for none.
 func shortDigest(text string) string { return digest.Digest(text).Short() }

@@ -41,7 +41,7 @@ func printHistory(out io.Writer, h *revisions.History, wide, headers bool) error
 			}
 			line = append(line, orNone(r.Name), created, orNone(shortDigest(r.Stamp())), available)
 		}
-		fmt.Fprintln(w, strings.Join(line, "\t"))
+		fmt.Fprintln(w, row(line))
 		before = r.Readings()
 	}
 	return w.Flush()
