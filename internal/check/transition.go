@@ -37,7 +37,7 @@ func (c *checker) transition(before Release, old, w *manifest.Workload) {
 		}
 		t.schemaFindings()
 	}
-	if !before.Past && (!w.Kind.Once || !before.Running) {
+	if !before.Past && (!w.Kind.Once || w.Kind.Kind == "Pod" && !before.Running) { // the next Job reads what is there then
 		t.effect()
 	}
 	c.Matrix = append(c.Matrix, *t.cell)
@@ -274,9 +274,6 @@ func verb(sure certainty) string {
 
 // effect checks whether the change reaches any pod.
 func (t *transition) effect() {
-	if t.new.Kind.Once && t.new.Kind.Kind != "Pod" {
-		return // the next Job reads what is there then
-	}
 	same := reflect.DeepEqual(t.old.Template, t.new.Template)
 	mode := t.mode(t.After, t.new)
 	for _, u := range t.After.consumed(t.new) {

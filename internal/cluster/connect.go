@@ -79,13 +79,13 @@ type serverClock struct {
 
 // RoundTrip implements http.RoundTripper.
 func (s serverClock) RoundTrip(req *http.Request) (*http.Response, error) {
-	began := time.Now()
+	began := s.c.now()
 	resp, err := s.RoundTripper.RoundTrip(req)
 	if err != nil {
 		return resp, err
 	}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		s.c.heard(date, time.Since(began))
+		s.c.heard(date, s.c.now().Sub(began))
 	}
 	return resp, nil
 }
