@@ -30,8 +30,9 @@ const (
 	parallel = "1000"
 )
 
-// labOptions are those of the labs on which no node is cut off for long: one that is silent on a busy machine is not to be taken for lost.
-var labOptions = client.Options{Nodes: nodes, NodeMonitorGracePeriod: time.Minute}
+// labOptions are those of the labs on which no node is cut off for long: one that is silent on a busy machine is not to be taken for lost,
+// or for cut off.
+var labOptions = client.Options{Nodes: nodes, NodeMonitorGracePeriod: 3 * time.Minute}
 
 // suite is what the tests of the package share: a lab with one controller, on which most keep out of each other's way by
 // namespaces, and a few labs for those that need one alone.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"tidemark.dev/tidemark/internal/cluster"
+	"tidemark.dev/tidemark/lab/client"
+	"tidemark.dev/tidemark/lab/client/labtest"
 	"tidemark.dev/tidemark/test/scenario"
 )
 
@@ -40,7 +42,11 @@ spec:
 // A kubelet that is back may give a new pod what it knew before it was cut off, of an object that another pod there uses. The node was
 // never seen to be not ready.
 func TestWhatAPodReadsOnANodeThatWasCutOffUnnoticedIsNotKnown(t *testing.T) {
-	v := aloneIn(t, func() bool { return true }) // for a minute the node is not to be trusted
+	turn(t)
+	v := venue{t, labtest.Start(t, client.Options{Nodes: 2})} // whose nodes are soon missed
+	if err := scenario.Install(t.Context(), v.lab); err != nil {
+		t.Fatal(err)
+	}
 	v.watchful()
 	s := v.open("silence", "")
 	s.apply(silentManifest)

@@ -38,8 +38,8 @@ func run(ctx context.Context, out io.Writer, once bool) (err error) {
 		return err
 	}
 	fmt.Fprintf(out, "Starting a Kubernetes of %d nodes in one process, and installing deploy/manifests on it ...\n", nodes)
-	// No incident takes a node away, so a node that is silent on a busy machine is not to be taken for lost.
-	lab, err := client.Start(ctx, client.Options{Nodes: nodes, NodeMonitorGracePeriod: time.Minute})
+	// No incident takes a node away, so a node that is silent on a busy machine is not to be taken for lost, or for cut off.
+	lab, err := client.Start(ctx, client.Options{Nodes: nodes, NodeMonitorGracePeriod: 3 * time.Minute})
 	if err != nil {
 		return err
 	}
