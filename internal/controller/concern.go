@@ -81,9 +81,18 @@ func (c *concerns) tell(ctx context.Context, at time.Time, sight []judged, leftO
 	}
 	first, split := c.first, c.split
 	holds, unknown := c.holds(ctx, at, sight)
+	rolling := map[string]bool{}
+	for _, j := range sight {
+		rolling[keyPrefix(j.Target)] = j.result.Verdict == fleet.Rolling
+	}
+	// While pods are replaced, by a rollout or because a node is drained, it is open whether the change lies dormant afterwards.
+	undecided := func(key string) bool {
+		i := strings.LastIndex(key, "/") + 1
+		return unseen(key) || unknown[key[:i]] || rolling[key[:i]] && key[i:] == string(fleet.Dormant)
+	}
 	carry(c.first, first, unseen)
 	carry(c.split, split, unseen)
-	c.notifier.Sync(fleetsSource, holds, func(key string) bool { return unseen(key) || unknown[key[:strings.LastIndex(key, "/")+1]] })
+	c.notifier.Sync(fleetsSource, holds, undecided)
 }
 
 // carry takes over from an earlier look what is noted under the keys of which this one saw nothing.

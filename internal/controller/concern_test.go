@@ -207,6 +207,43 @@ func TestADormantChangeStaysOneMessageWhenAPodIsNotKnown(t *testing.T) {
 	}
 }
 
+// The pods of a drained node do not run yet, then it is not known what they run, and then they run what is applied: people hear once that
+// the change lay dormant, and once that it does no more.
+func TestADrainEndsADormantChangeOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	o, in := newObservatory(t), newInbox(t)
+	stop := o.tells(t, fake.NewClientBuilder().Build(), in)
+	o.sight = &cluster.Sight{Now: now}
+	o.settles(t)
+	starting, odd := drained(now, 24, 0), drained(now, 24, 0)
+	starting.Fleet.RolloutDone = false
+	starting.Fleet.Pods[7].Created, starting.Fleet.Pods[7].Containers[0].Started = now, time.Time{}
+	again := &odd.Fleet.Pods[7].Containers[0]
+	again.Restarts, again.Started = 1, now.Add(-time.Hour)
+	for _, step := range []struct {
+		fleet cluster.Workload
+		want  fleet.Verdict
+	}{{drained(now, 24, 0), fleet.Dormant}, {starting, fleet.Rolling}, {odd, fleet.Unknown}, {drained(now, 18, 6), fleet.Split}} {
+		if got := step.fleet.Judge().Verdict; got != step.want {
+			t.Fatalf("it is %s, want %s", got, step.want)
+		}
+		o.sight = &cluster.Sight{Now: now, Workloads: []cluster.Workload{step.fleet}}
+		o.look(t.Context())
+		o.settles(t)
+	}
+	stop()
+	var got []string
+	for _, m := range in.all(t, 3) {
+		if m.Alert == "TidemarkChangeDormant" {
+			got = append(got, m.Status)
+		}
+	}
+	if !slices.Equal(got, []string{"firing", "resolved"}) {
+		t.Errorf("people were told of a dormant change that is %q", got)
+	}
+}
+
 // While pods of a drained node start, it is not known for a moment what they run.
 func TestAFleetThatWasSplitIsNotDormantAgainWhenItsNewPodsAreNotKnown(t *testing.T) {
 	t.Parallel()
