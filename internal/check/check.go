@@ -2,6 +2,7 @@
 package check
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -196,6 +197,17 @@ func (r Release) consumed(w *manifest.Workload) []workload.Consumption {
 	})
 }
 
+// sameContent reports whether two states of an object hold the same, as far as that is known: of binary data in a cluster only the keys are.
+func sameContent(a, b *manifest.Config) bool {
+	return maps.Equal(a.Data, b.Data) && slices.Equal(a.Binary, b.Binary) && !slices.ContainsFunc(a.Binary, func(key string) bool { return otherBinary(a, b, key) })
+}
+
+// otherBinary reports whether two states of an object are known to hold something else under a key of binary data.
+func otherBinary(a, b *manifest.Config, key string) bool {
+	x, y := a.BinaryData[key], b.BinaryData[key]
+	return x != nil && y != nil && !bytes.Equal(x, y)
+}
+
 // immutable finds immutable objects that change under their name.
 func (c *checker) immutable(before Release) {
 	if before.Past {
@@ -203,7 +215,7 @@ func (c *checker) immutable(before Release) {
 	}
 	for _, old := range before.Set.Sorted() {
 		config := c.After.Set.Configs[old.Object]
-		if !old.Immutable || config == nil || before.guards(old.Object) || config.Immutable && maps.Equal(old.Data, config.Data) && slices.Equal(old.Binary, config.Binary) {
+		if !old.Immutable || config == nil || before.guards(old.Object) || config.Immutable && sameContent(old, config) {
 			continue
 		}
 		why := "It is immutable in %s, and has other content in %s."

@@ -339,7 +339,7 @@ func changedKey(u workload.Consumption, was, config *manifest.Config) string {
 	for _, k := range slices.Compact(names) {
 		a, had := was.Data[k]
 		b, has := config.Data[k]
-		if (u.Env.Has(k) || u.Files.Has(k)) && (a != b || had != has) {
+		if (u.Env.Has(k) || u.Files.Has(k)) && (a != b || had != has) || u.Files.Has(k) && otherBinary(was, config, k) {
 			return k
 		}
 	}
