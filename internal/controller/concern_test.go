@@ -232,9 +232,10 @@ func TestADrainEndsADormantChangeOnce(t *testing.T) {
 		o.look(t.Context())
 		in.all(t, 1) // what ended before anybody was told of it is never told
 	}
-	stop()
+	all := in.all(t, 3)
+	stop() // what else was to be sent is sent then
 	var got []string
-	for _, m := range in.all(t, 3) {
+	for _, m := range in.all(t, len(all)) {
 		if m.Alert == "TidemarkChangeDormant" {
 			got = append(got, m.Status)
 		}
